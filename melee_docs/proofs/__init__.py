@@ -1,0 +1,1 @@
+"""One module for each kind of block: what shows it to be true."""
