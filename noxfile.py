@@ -1,0 +1,112 @@
+"""What is run on melee, by name: `python -m nox` runs the checks, `python -m nox -s serve` shows the guide.
+
+`proof` writes `.proof/`, `site` reads it and writes `site/`, `browser` reads that; so they stand in this order.
+"""
+
+import socket
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.sessions = ["lint", "types", "tests", "proof", "site", "browser"]
+nox.options.default_venv_backend = "virtualenv"
+nox.options.reuse_venv = "yes"
+nox.options.error_on_external_run = True
+
+LEDGER = Path(".proof/proof.json")
+HOST, PORT = "127.0.0.1", 8000
+MKDOCS_ENV = {"NO_MKDOCS_2_WARNING": "1"}
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Read the source for mistakes and for its layout."""
+    install(session, "lint")
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check the types of everything, tests included."""
+    install(session, "types", project=True)
+    session.run("mypy")
+    session.run("mypy", "theme/site_files.py")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Test the packages, the fast tests first; what the pages show is tested by `proof`."""
+    install(session, "tests", project=True)
+    packages = ["tests", "--ignore=tests/site", "--ignore=tests/examples", "--ignore=tests/docs", *session.posargs]
+    session.run("python", "-m", "pytest", "-m", "not slow", *packages)
+    session.run("python", "-m", "pytest", "-m", "slow", *packages)
+
+
+@nox.session
+def proof(session: nox.Session) -> None:
+    """Prove every block of the guide: run the tests of what pages show, then the pages themselves."""
+    install(session, "tests", project=True)
+    prove(session)
+
+
+@nox.session
+def site(session: nox.Session) -> None:
+    """Build the guide into `site/`; a block without a proof or a dead link is an error."""
+    install(session, project=True)
+    if not LEDGER.exists():
+        session.error(f"{LEDGER} is missing. Prove the blocks first: python -m nox -s proof")
+    build(session)
+
+
+@nox.session
+def browser(session: nox.Session) -> None:
+    """Open every built page in a real browser, on a desk and on a phone, by day and by night."""
+    install(session, "browser")
+    session.run("python", "-m", "pytest", "tests/site", *session.posargs)
+
+
+@nox.session(default=False)
+def serve(session: nox.Session) -> None:
+    """Prove and build the guide, then serve it at http://127.0.0.1:8000 and again after each edit."""
+    refuse_a_taken_port(session)
+    session.log("1 of 4: installing what the guide needs")
+    install(session, "tests", project=True)
+    session.log("2 of 4: proving every block of code")
+    prove(session)
+    session.log("3 of 4: building the site into site/")
+    build(session)
+    session.log(f"4 of 4: serving http://{HOST}:{PORT}, Ctrl-C ends it")
+    session.log("An edited page is built again at once; its changed blocks show ✗ until the next `nox -s proof`.")
+    session.run("mkdocs", "serve", "--livereload", "--no-strict", "-a", f"{HOST}:{PORT}", env=MKDOCS_ENV)
+
+
+def install(session: nox.Session, *groups: str, project: bool = False) -> None:
+    """Install dependency groups of pyproject.toml and, where it is asked for, the project with what its guide needs."""
+    wanted = nox.project.dependency_groups(nox.project.load_toml(), *groups)
+    session.install(*(["--editable", ".[docs]"] if project else []), *wanted)
+
+
+def prove(session: nox.Session) -> None:
+    """Write `.proof/`: which tests ran which lines, then what proves each block. A failed run leaves no old ledger."""
+    LEDGER.unlink(missing_ok=True)
+    plugin = ["-p", "melee_docs.pytest_plugin", f"--proof={LEDGER.parent}"]
+    session.run("python", "-m", "pytest", *plugin, "tests/examples", "tests/docs")
+    session.run("python", "-m", "melee_docs", "prove")
+
+
+def build(session: nox.Session) -> None:
+    """Write `site/`, with the ledger as `site/proof.json`."""
+    session.run("mkdocs", "build", env=MKDOCS_ENV | {"MELEE_DOCS_STRICT": "1"})
+    session.log("The guide is built: site/index.html opens from the folder, too.")
+
+
+def refuse_a_taken_port(session: nox.Session) -> None:
+    """Say so before minutes of proving, not after."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, PORT))
+        except OSError as error:
+            session.error(f"Port {PORT} of {HOST} cannot be used ({error.strerror}). End what listens there first.")
