@@ -1,14 +1,30 @@
 """One fenced block of a page, as a reader sees it, with the place every line comes from."""
 
 import hashlib
-from dataclasses import dataclass
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from mkdocs.config import load_config
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import BuildError, MkDocsException
+from mkdocs.structure.files import File, Files, get_files, set_exclusions
+from mkdocs.structure.pages import Page
 
-@dataclass(frozen=True)
+EXTENSION = "melee_docs.markdown"
+# Pages made from the proofs themselves: they show the sources of tests, which no other test could prove.
+GENERATED = "about/tests/"
+
+
+@dataclass(frozen=True, order=True)
 class Origin:
-    """Where a shown line stands: a file relative to the project's root, and its line, counted from 1."""
+    """Where a shown line stands: a file relative to the project's root, and its line, counted from 1.
+
+    A line of a docstring that a page renders has the page as its file and 0 as its line.
+    """
 
     file: Path
     line: int
@@ -42,3 +58,95 @@ class Block:
     def where(self) -> str:
         """`docs/tutorial/5-x.md:41`, for messages."""
         return f"{self.page.as_posix()}:{self.page_line}"
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One thing to put right, in a file relative to the root, at a line from 1 (0: the whole file, or a docstring)."""
+
+    file: Path
+    line: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.file.as_posix()}:{self.line}: {self.what}"
+
+
+class BlockError(BuildError):
+    """Pages that cannot be built as they are, with every problem, one `file:line: what; what to do` a line."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = sorted(set(problems))
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+@dataclass
+class Collected:
+    """What the Markdown extension hands over instead of showing proofs, when it is given one of these."""
+
+    blocks: list[Block] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def collect(root: Path, docs: Path = Path("docs"), config: Path = Path("mkdocs.yml")) -> list[Block]:
+    """Every visible block of every page, as the reader meets them; those of a page's docstrings come before its own.
+
+    Pages are rendered by MkDocs with the site's own configuration, docstrings of the reference included, but nothing
+    is highlighted and nothing written. `docs` and `config` are relative to `root`.
+
+    Raises:
+        BlockError: with the problems of all pages at once.
+    """
+    root = root.resolve()
+    collected = Collected()
+    site = _site(root, docs, config)
+    site.mdx_configs.setdefault(EXTENSION, {}).update(root=str(root), collected=collected)
+    with _quiet("mkdocs"):
+        # mkdocstrings adds its Markdown extension when it is configured; no other plugin is needed to find blocks.
+        if "mkdocstrings" in site.plugins:
+            site.plugins["mkdocstrings"].on_config(site)
+        files = get_files(site)
+        set_exclusions(files, site)
+        for file in files.documentation_pages():
+            if not file.src_uri.startswith(GENERATED):
+                _render(file, files, site, docs, collected)
+    if collected.problems:
+        raise BlockError(collected.problems)
+    return collected.blocks
+
+
+def _site(root: Path, docs: Path, config: Path) -> MkDocsConfig:
+    try:
+        site = load_config(str(root / config), docs_dir=str(root / docs))
+    except MkDocsException as error:
+        raise BlockError([Problem(config, 0, _one_line(error))]) from error
+    if EXTENSION not in site.markdown_extensions:
+        raise BlockError([Problem(config, 0, f"markdown_extensions lacks {EXTENSION}; add it")])
+    return site
+
+
+def _render(file: File, files: Files, site: MkDocsConfig, docs: Path, collected: Collected) -> None:
+    page = Page(None, file, site)
+    try:
+        page.read_source(site)
+        page.render(site, files)
+    except BlockError as error:
+        collected.problems += error.problems
+    except MkDocsException as error:
+        collected.problems.append(Problem(docs / file.src_uri, 0, _one_line(error)))
+
+
+def _one_line(error: MkDocsException) -> str:
+    return " ".join(error.format_message().split())
+
+
+@contextmanager
+def _quiet(logger: str) -> Iterator[None]:
+    """The site build says these things again; said twice they would drown the problems."""
+    log = logging.getLogger(logger)
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)

@@ -1,0 +1,229 @@
+"""The Markdown extension `melee_docs.markdown`: finds the blocks of a page and shows what proves each.
+
+Options in `mkdocs.yml`, all of them with a default:
+
+- `root`: the project's root, which includes and ledger are relative to. Default: the folder of `mkdocs.yml`.
+- `ledger`: the file that `python -m melee_docs prove` writes. Default: `.proof/proof.json`.
+- `strict`: fail on a page with a problem, instead of showing ✗. Default: whether MELEE_DOCS_STRICT is `1`.
+
+`pymdownx.superfences` must be listed too; before or after makes no difference.
+"""
+
+import html
+import os
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from markdown import Extension, Markdown
+from markdown.postprocessors import Postprocessor
+from markdown.util import Registry
+from mkdocs.utils import get_relative_url
+from pymdownx.snippets import SnippetExtension
+from pymdownx.superfences import SuperFencesBlockPreprocessor
+
+from melee_docs.blocks import GENERATED, Block, BlockError, Collected, Problem
+from melee_docs.fences import MARK, Fences
+from melee_docs.ledger import Proof
+from melee_docs.leftovers import IndentedCode
+from melee_docs.sources import Includes, PageInWork
+
+HIDDEN_OR_MARK = re.compile(rf"<!--.*?-->|{MARK.pattern}", re.DOTALL)
+NAMED_TESTS = 2
+# What a proof says for itself; other kinds name their evidence.
+WORDS = {
+    "executed": "run, output compared",
+    "transcript": "run, output compared",
+    "applied": "applied to the migrated database",
+}
+
+
+class ProofExtension(Extension):
+    """Replaces the preprocessors of snippets and superfences by ours, and puts proofs into the finished page."""
+
+    def __init__(self, **options: Any) -> None:
+        strict = os.environ.get("MELEE_DOCS_STRICT") == "1"
+        self.config = {
+            "root": ["", "The project's root. Default: the folder of mkdocs.yml"],
+            "ledger": [".proof/proof.json", "The ledger of proofs, relative to the root"],
+            "strict": [strict, "Fail on a page with problems. Default: whether MELEE_DOCS_STRICT is 1"],
+            "collected": ["", "A melee_docs.blocks.Collected that takes the blocks; proofs are not shown then"],
+        }
+        super().__init__(**options)
+
+    def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802
+        self.md = md
+        md.registerExtension(self)
+
+    def reset(self) -> None:
+        """Called when all extensions are loaded, in whatever order, and again after each conversion in a docstring."""
+        if "melee_docs" in self.md.postprocessors:
+            return
+        includes = Includes(self.md, self._snippet_options(), self._open_page, self._made_later())
+        fences = Fences(self.md, self._superfences(), includes, plain=bool(self.getConfig("collected")))
+        self.md.preprocessors.register(includes, "snippet", 32)
+        self.md.preprocessors.register(fences, "fenced_code_block", 25)
+        self.md.treeprocessors.register(IndentedCode(self.md, includes), "melee_docs_indented_code", 31)
+        self.md.postprocessors.register(Proofs(self, fences), "melee_docs", 0)
+
+    @property
+    def root(self) -> Path:
+        """The folder of mkdocs.yml is known only while MkDocs renders a page."""
+        if configured := self.getConfig("root"):
+            return Path(configured).resolve()
+        site = self.site
+        return Path.cwd() if site is None else Path(site.config.config_file_path).resolve().parent
+
+    @property
+    def site(self) -> Any:
+        """MkDocs' treeprocessor, which knows `file` and `config`; None outside MkDocs."""
+        return _registered(self.md.treeprocessors, "relpath")
+
+    def _snippet_options(self) -> dict[str, Any]:
+        listed = [extension for extension in self.md.registeredExtensions if isinstance(extension, SnippetExtension)]
+        options: dict[str, Any] = (listed or [SnippetExtension()])[0].getConfigs()
+        return options
+
+    def _superfences(self) -> SuperFencesBlockPreprocessor:
+        fences = _registered(self.md.preprocessors, "fenced_code_block")
+        if not isinstance(fences, SuperFencesBlockPreprocessor):
+            raise BlockError(
+                [_of_config("melee_docs.markdown needs pymdownx.superfences; list it in markdown_extensions")]
+            )
+        if fences.config["preserve_tabs"]:
+            raise BlockError([_of_config("pymdownx.superfences' preserve_tabs loses the lines of blocks; take it out")])
+        return fences
+
+    def _made_later(self) -> Path | None:
+        """The report of the proofs is a page's include, and cannot be there before the blocks are collected."""
+        return (self.root / self.getConfig("ledger")).parent if self.getConfig("collected") else None
+
+    def _open_page(self, lines: list[str]) -> PageInWork:
+        root, site = self.root, self.site
+        if site is None:
+            return PageInWork(root, Path("page.md"))
+        path = Path(site.config.docs_dir).resolve().relative_to(root) / site.file.src_uri
+        page = PageInWork(root, path, watched=not site.file.src_uri.startswith(GENERATED))
+        if docstring := _registered(self.md.treeprocessors, "mkdocstrings_ids"):
+            page.lines_before = None
+            page.docstring = docstring.id_prefix.removesuffix("--") or "an object"
+        elif page.watched:
+            page.lines_before = _lines_before(page, site.file.content_string, "\n".join(lines))
+        return page
+
+
+class Proofs(Postprocessor):
+    """Comes last: only what stands in the finished HTML, outside comments, is a block of the page."""
+
+    def __init__(self, extension: ProofExtension, fences: Fences) -> None:
+        super().__init__(extension.md)
+        self.extension = extension
+        self.fences = fences
+
+    def run(self, text: str) -> str:
+        page = self.fences.page
+        numbers = [int(match[1]) for match in HIDDEN_OR_MARK.finditer(text) if match[1]]
+        visible = {number: self.fences.found[number] for number in numbers}
+        problems = page.problems + [problem for found in visible.values() for problem in found.problems]
+        collected: Collected | str = self.extension.getConfig("collected")
+        if isinstance(collected, Collected):
+            collected.blocks += [found.block for found in visible.values()]
+            collected.problems += problems
+            return MARK.sub("", text)
+        proofs = _read(self.extension.root / self.extension.getConfig("ledger"))
+        shown = {
+            number: _shown(proofs.get(found.block.key), found.block, self._link) for number, found in visible.items()
+        }
+        unproven = [page.problem(visible[n].block.page_line, line.problem) for n, line in shown.items() if line.problem]
+        if self.extension.getConfig("strict") and problems + unproven:
+            raise BlockError(problems + unproven)
+        text = MARK.sub(lambda mark: shown[int(mark[1])].html if int(mark[1]) in shown else "", text)
+        return "".join(_missing(str(problem)) for problem in sorted(set(problems))) + text
+
+    def _link(self, test: str) -> str:
+        """`tests/examples/test_board.py::test_x` is shown on `about/tests/tests-examples-test_board/`, at `#test_x`."""
+        file, _, name = test.partition("::")
+        page = GENERATED + file.removesuffix(".py").replace("/", "-")
+        site = self.extension.site
+        if site is None:
+            return f"{page}/#{_short(name)}"
+        page += "/" if site.config.use_directory_urls else ".html"
+        return f"{get_relative_url(page, site.file.url)}#{_short(name)}"
+
+
+class Shown(NamedTuple):
+    """What stands under a block, and what is wrong with its proof, if anything is."""
+
+    html: str
+    problem: str = ""
+
+
+def _shown(proof: Proof | None, block: Block, link: Callable[[str], str]) -> Shown:
+    if proof is None:
+        problem = "no proof of this block as it stands; run `python -m melee_docs prove`"
+        return Shown(_missing(problem), problem)
+    if not proof.holds:
+        return Shown(_missing(proof.problem), proof.problem)
+    if block.skip:
+        return Shown(_line(f"not run: {html.escape(block.skip)}"))
+    return Shown(_line(f"✓ {_evidence(proof, link)}"))
+
+
+def _evidence(proof: Proof, link: Callable[[str], str]) -> str:
+    tests = {_short(test): test for test in reversed(proof.evidence) if "::" in test}
+    if tests:
+        names = [f'<a href="{html.escape(link(tests[name]))}">{html.escape(name)}</a>' for name in reversed(tests)]
+        more = f" and {len(names) - NAMED_TESTS} more" if len(names) > NAMED_TESTS else ""
+        return f"{'rendered' if proof.kind == 'rendered' else 'proven'} by {', '.join(names[:NAMED_TESTS])}{more}"
+    return WORDS.get(proof.kind) or html.escape("; ".join(proof.evidence) or proof.kind)
+
+
+def _short(test: str) -> str:
+    """`tests/test_board.py::TestBoard::test_x[1]` is `test_x`."""
+    return test.partition("[")[0].rpartition("::")[2]
+
+
+def _line(content: str) -> str:
+    return f'<div class="proof" data-search-exclude>{content}</div>'
+
+
+def _missing(problem: str) -> str:
+    return f'<div class="proof proof--missing" data-search-exclude>✗ {html.escape(problem)}</div>'
+
+
+def _lines_before(page: PageInWork, source: str, body: str) -> int:
+    if not source.endswith(body):
+        page.refuse(0, "a plugin changed the page before Markdown saw it, so lines are lost; do it in an extension")
+        return 0
+    return source.count("\n", 0, len(source) - len(body))
+
+
+def _read(ledger: Path) -> dict[str, Proof]:
+    if not ledger.exists():
+        return {}
+    stat = ledger.stat()
+    return _decoded(ledger, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=1)
+def _decoded(ledger: Path, _changed_at: int, _size: int) -> dict[str, Proof]:
+    """Every page reads the ledger; it is decoded once, and again when it was written anew."""
+    return {proof.key: proof for proof in msgspec.json.decode(ledger.read_bytes(), type=list[Proof])}
+
+
+def _registered(registry: Registry[Any], name: str) -> Any:
+    if name not in registry:
+        return None
+    return registry[name]
+
+
+def _of_config(what: str) -> Problem:
+    return Problem(Path("mkdocs.yml"), 0, what)
+
+
+def makeExtension(**options: Any) -> ProofExtension:  # noqa: N802
+    """The entry point of Python-Markdown."""
+    return ProofExtension(**options)
