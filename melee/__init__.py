@@ -1,0 +1,7 @@
+"""melee: small Python web apps in which a request is one short process, and what outlives it is a durable object."""
+
+from melee.clock import now
+from melee.objects.durable import Durable
+from melee.web.app import App
+
+__all__ = ["App", "Durable", "now"]

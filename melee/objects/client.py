@@ -1,0 +1,136 @@
+"""The owner as a request child sees it: the object worker's socket, and what a lost connection means for a call."""
+
+import os
+import socket
+import threading
+from pathlib import Path
+
+from melee.clock import Clock
+from melee.errors import CallTimeout, MeleeError, ObjectUnavailable, OutcomeUnknown, Overloaded
+from melee.objects.commit import Outcome
+from melee.objects.protocol import HEADER, payload_length, read_reply, request_frame
+from melee.objects.request import Request
+
+CALL_SECONDS = 30
+
+
+class Client:
+    """Sends requests to the object worker, each thread on a connection of its own that it keeps.
+
+    Args:
+        path: the worker's socket.
+        call_seconds: how long a caller waits for an answer.
+    """
+
+    def __init__(self, path: Path, clock: Clock, call_seconds: float = CALL_SECONDS) -> None:
+        self._path, self._clock, self._call_seconds = path, clock, call_seconds
+        self._kept = threading.local()
+
+    def ask(self, request: Request) -> bytes:
+        """The answer of the worker.
+
+        Raises:
+            ObjectUnavailable: the request never started.
+            OutcomeUnknown: the worker was lost while it may have been running.
+            CallTimeout: no answer within `call_seconds`.
+            Overloaded: refused, too many callers are waiting.
+            ObjectError: what became of the call, from the worker.
+        """
+        attempt = _Attempt(request, self._clock, self._call_seconds)
+        kept = self._take_kept()
+        try:
+            connection = kept or attempt.connect(self._path)
+            try:
+                outcome = attempt.exchange(connection)
+            except ObjectUnavailable:
+                if kept is None:
+                    raise
+                # The worker was replaced since the last call; this one never left, so it may go to the new worker.
+                connection = attempt.connect(self._path)
+                outcome = attempt.exchange(connection)
+        except TimeoutError:
+            raise CallTimeout(*attempt.names, self._call_seconds) from None
+        self._kept.connection = os.getpid(), connection
+        if isinstance(outcome, MeleeError):
+            raise outcome
+        return outcome
+
+    def close(self) -> None:
+        """Closes this thread's connection."""
+        kept = self._take_kept()
+        if kept:
+            kept.close()
+
+    def _take_kept(self) -> socket.socket | None:
+        # A connection from before a fork is shared with the parent; its answers could go to the wrong one.
+        pid, connection = getattr(self._kept, "connection", (None, None))
+        self._kept.connection = None, None
+        return connection if pid == os.getpid() else None
+
+
+class _Attempt:
+    """One request on its way: how long it may still take, and what the loss of its connection means."""
+
+    def __init__(self, request: Request, clock: Clock, call_seconds: float) -> None:
+        self.names = f"{request.class_name}/{request.id}", request.method
+        self._request, self._frame, self._clock = request, request_frame(request), clock
+        self._ends_at = clock.elapsed() + call_seconds
+
+    def connect(self, path: Path) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            self._limit(connection)
+            connection.connect(str(path))
+        except BlockingIOError as error:
+            connection.close()
+            raise Overloaded(*self.names, socket.SOMAXCONN) from error
+        except (FileNotFoundError, ConnectionError) as error:
+            connection.close()
+            raise ObjectUnavailable(*self.names, f"no object worker listens on {path}") from error
+        return connection
+
+    def exchange(self, connection: socket.socket) -> Outcome:
+        try:
+            return self._exchange(connection)
+        except BaseException:
+            connection.close()
+            raise
+
+    def _exchange(self, connection: socket.socket) -> Outcome:
+        try:
+            self._limit(connection)
+            connection.sendall(self._frame)
+        except ConnectionError as error:
+            # It did not take the whole request, so it cannot have begun; but it may have said why.
+            return self._last_words(connection, error)
+        try:
+            header = self._receive(connection, HEADER.size)
+            return read_reply(self._receive(connection, payload_length(header)), self._request)
+        except ConnectionResetError as error:
+            # The kernel resets a connection whose request was never taken from it.
+            raise ObjectUnavailable(*self.names, "the object worker ended before it began") from error
+        except EOFError as error:
+            raise OutcomeUnknown(*self.names, "the object worker ended before it answered") from error
+
+    def _last_words(self, connection: socket.socket, error: ConnectionError) -> Outcome:
+        try:
+            header = self._receive(connection, HEADER.size)
+            return read_reply(self._receive(connection, payload_length(header)), self._request)
+        except (ConnectionError, EOFError):
+            raise ObjectUnavailable(*self.names, f"the object worker hung up ({error})") from error
+
+    def _receive(self, connection: socket.socket, count: int) -> bytes:
+        received = bytearray()
+        while len(received) < count:
+            self._limit(connection)
+            part = connection.recv(min(count - len(received), 1024 * 1024))
+            if not part:
+                raise EOFError
+            received += part
+        return bytes(received)
+
+    def _limit(self, connection: socket.socket) -> None:
+        left = self._ends_at - self._clock.elapsed()
+        if left <= 0:
+            raise TimeoutError
+        connection.settimeout(left)

@@ -1,0 +1,87 @@
+"""One caller of the object worker: the bytes that came and the bytes that wait to go, without ever waiting."""
+
+import socket
+
+from melee.objects.commit import Outcome
+from melee.objects.protocol import HEADER, NotAFrame, payload_length, read_request, reply_frame
+from melee.objects.request import Request
+
+_READ_BYTES = 256 * 1024
+
+
+class CallerConnection:
+    """The worker's end of a caller's connection.
+
+    A request is taken from the socket only when it is about to run. What the worker has not taken is still in the
+    kernel, so when the worker dies its caller sees a reset instead of an end, and knows that the call never started.
+    """
+
+    def __init__(self, caller: socket.socket) -> None:
+        caller.setblocking(False)
+        self._socket = caller
+        self._received = bytearray()
+        self._to_send = memoryview(b"")
+        self._has_request = False
+        self.has_gone = False
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    @property
+    def wants_to_send(self) -> bool:
+        return bool(self._to_send)
+
+    def take_request(self) -> Request | None:
+        """Reads what is there; a request when that completes one. Notes when the caller has gone.
+
+        Raises:
+            NotAFrame: the bytes are no request.
+        """
+        try:
+            received = self._socket.recv(_READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return None
+        except OSError:
+            received = b""
+        if not received:
+            self.has_gone = True
+            return None
+        self._received += received
+        if len(self._received) < HEADER.size:
+            return None
+        end = HEADER.size + payload_length(bytes(self._received[: HEADER.size]))
+        if len(self._received) < end:
+            return None
+        if len(self._received) > end or self._has_request:
+            raise NotAFrame("a second request before the first was answered")
+        request = read_request(bytes(self._received[HEADER.size : end]))
+        self._received.clear()
+        self._has_request = True
+        return request
+
+    def look_again(self) -> None:
+        """Notes whether the caller has gone since its request was taken, so that nobody waits for it any more."""
+        try:
+            self.has_gone = self._socket.recv(1, socket.MSG_PEEK) == b""
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError:
+            self.has_gone = True
+
+    def reply(self, outcome: Outcome) -> None:
+        """Sends the outcome, as far as the caller's buffer goes; the rest goes with `send`."""
+        self._has_request = False
+        self._to_send = memoryview(reply_frame(outcome))
+        self.send()
+
+    def send(self) -> None:
+        try:
+            while self._to_send:
+                self._to_send = self._to_send[self._socket.send(self._to_send) :]
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self.has_gone = True
+
+    def close(self) -> None:
+        self._socket.close()

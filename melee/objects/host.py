@@ -1,0 +1,265 @@
+"""Holds an app's durable objects: runs one call at a time, fires timers, and commits before anything leaves."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from melee import log, shape
+from melee.clock import Clock
+from melee.errors import CallTimeout, MeleeError, ObjectUnavailable
+from melee.objects.commit import Batch, Outcome, Release
+from melee.objects.durable import Durable
+from melee.objects.files import delete_file
+from melee.objects.loaded import LoadedObject
+from melee.objects.open_objects import OpenObjects
+from melee.objects.record import State
+from melee.objects.recovery import open_registry
+from melee.objects.request import Call, Count, Destroy, ListIds, ObjectRef, Request
+from melee.objects.running import Running
+from melee.project import ObjectsConfig
+from melee.store.lock import FolderLock
+
+TURN_SECONDS = 30
+TIMERS_AT_ONCE = 16
+_DEFAULTS = ObjectsConfig()
+
+
+class Host:
+    """The durable objects of one app, in this process.
+
+    It is their owner for callers in the process (`ask`), and the engine of the object worker (`run`, `commit`).
+
+    Args:
+        classes: the app's classes by name.
+        data: the app's data folder; locked while the host is open.
+        migrations: holds a folder of migrations for each class.
+        reached: called at each of `commit.COMMIT_POINTS`.
+
+    Raises:
+        AlreadyRunning: another process hosts the objects of this folder.
+    """
+
+    def __init__(
+        self,
+        classes: Mapping[str, type[Durable]],
+        data: Path,
+        migrations: Path,
+        clock: Clock,
+        config: ObjectsConfig = _DEFAULTS,
+        reached: Callable[[str], None] = lambda _point: None,
+    ) -> None:
+        self._lock = FolderLock(data)
+        self._clock, self._config = clock, config
+        self._registry = open_registry(data / "objects")
+        self._objects = OpenObjects(classes, data / "objects", migrations, clock)
+        self._batch = Batch(self._registry, reached)
+        self._running = Running()
+        self._turn = threading.RLock()
+
+    def ask(self, request: Request) -> bytes:
+        """Runs a request of a caller in this process, makes it durable, and returns its answer or raises what became
+        of it."""
+        with self._my_turn(request):
+            self._commit_before_leaving(request)
+            outcomes: list[Outcome] = []
+            self.run(request, outcomes.append)
+            self.commit()
+            if isinstance(outcomes[0], MeleeError):
+                raise outcomes[0]
+            return outcomes[0]
+
+    def run(self, request: Request, release: Release) -> None:
+        """Runs a request; `release` is called with its outcome when that may leave, at the latest in `commit`."""
+        if isinstance(request, Call):
+            self._call(request, release)
+            return
+        self.commit()
+        release(shape.encode(self._about_objects(request), f"{request.class_name}.{request.method} result"))
+
+    def commit(self) -> None:
+        """Makes durable what ran and releases its outcomes."""
+        for lost in self._batch.commit():
+            if lost not in self._running:
+                self._objects.close(lost)
+
+    def fire_due(self, at_most: int = TIMERS_AT_ONCE) -> list[ObjectRef]:
+        """Fires timers that are due, the longest overdue first; returns the objects whose `on_timer` ran."""
+        with self._turn:
+            fired = [ref for ref in self._registry.due(self._clock.now(), at_most) if self._fire(ref)]
+            self.commit()
+            return fired
+
+    def next_wake_at(self) -> float | None:
+        """When `fire_due` has something to do next, in epoch seconds; None when no timer is set."""
+        with self._turn:
+            return self._registry.next_wake_at()
+
+    def unload_idle(self) -> None:
+        """Closes the objects that nobody called for `idle_seconds`."""
+        with self._turn:
+            idle_since = self._clock.elapsed() - self._config.idle_seconds
+            for loaded in self._objects.used_longest_ago():
+                if loaded.used_at > idle_since:
+                    break
+                self._objects.close(loaded)
+
+    def unload(self, ref: ObjectRef) -> bool:
+        """Closes one object, as idleness would; returns whether it was open."""
+        with self._turn:
+            loaded = self._objects.get(ref)
+            if loaded:
+                self._objects.close(loaded)
+            return loaded is not None
+
+    def close(self) -> None:
+        """Commits, closes every object, and lets go of the data folder."""
+        with self._turn:
+            self.commit()
+            for loaded in self._objects.used_longest_ago():
+                self._objects.close(loaded)
+            self._batch.close()
+            self._registry.close()
+            self._lock.release()
+
+    @contextmanager
+    def _my_turn(self, request: Request) -> Iterator[None]:
+        if not self._turn.acquire(timeout=TURN_SECONDS):
+            raise CallTimeout(f"{request.class_name}/{request.id}", request.method, TURN_SECONDS)
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    def _commit_before_leaving(self, request: Request) -> None:
+        """What an object asks of another leaves it, so what it wrote so far must be on disk first."""
+        self._running.check_may_ask(request)
+        caller = self._running.caller
+        if caller:
+            self.commit()
+            if caller.connection.lost:
+                raise caller.connection.lost
+
+    def _call(self, call: Call, release: Release) -> None:
+        try:
+            loaded = self._load(call.ref)
+            method = _method_of(loaded, call)
+        except MeleeError as error:
+            release(error)
+            return
+        outcome = self._running.perform(loaded, call.method, lambda: method(*shape.decode(call.arguments)))
+        self._finish(loaded, call.method, outcome, release)
+
+    def _about_objects(self, request: Destroy | ListIds | Count) -> Any:
+        if isinstance(request, ListIds):
+            return self._registry.ids(request.class_name)
+        if isinstance(request, Count):
+            return self._registry.count(request.class_name)
+        return self._destroy(request.ref)
+
+    def _fire(self, ref: ObjectRef) -> bool:
+        self._registry.try_at(ref, self._clock.now())
+        try:
+            loaded = self._find(ref)
+        except MeleeError as error:
+            log.timer_waits(str(ref), error)
+            return False
+        if loaded is None:
+            self._registry.forget(ref)
+            return False
+        timer = loaded.record.read()
+        if timer.due_at is None or timer.due_at > self._clock.now():
+            # The index was early; the next commit settles it.
+            loaded.record.changed = True
+            self._batch.touch(loaded)
+            return False
+        log.timer_fired(str(ref))
+        outcome = self._running.perform(loaded, "on_timer", lambda: self._on_timer(loaded, timer))
+        self._finish(loaded, "on_timer", outcome, lambda _outcome: None)
+        return True
+
+    def _on_timer(self, loaded: LoadedObject, timer: State) -> None:
+        error = ""
+        try:
+            loaded.instance.on_timer()  # type: ignore[attr-defined]
+        except KeyboardInterrupt:
+            raise
+        except BaseException as raised:  # noqa: BLE001 - whatever a timer raises, SystemExit too, the worker goes on
+            log.timer_failed(str(loaded.ref), raised)
+            error = f"{type(raised).__name__}: {raised}"
+        loaded.record.end_timer(timer, error)
+
+    def _finish(self, loaded: LoadedObject, method: str, outcome: Outcome, release: Release) -> None:
+        """Queues the outcome for the commit; commits at once when the object cannot go on as it is."""
+        if loaded.is_lost and isinstance(outcome, MeleeError):
+            # This caller is told what the method raised, those before it that what they wrote is undone.
+            release(outcome)
+        else:
+            self._batch.add(loaded, method, outcome, release)
+        self._batch.touch(loaded)
+        if loaded.is_lost:
+            self.commit()
+        elif loaded.ends_after_call:
+            self._end(loaded)
+
+    def _load(self, ref: ObjectRef) -> LoadedObject:
+        return self._find(ref) or self._create(ref)
+
+    def _find(self, ref: ObjectRef) -> LoadedObject | None:
+        loaded = self._objects.get(ref)
+        if loaded:
+            return loaded
+        self._make_room()
+        return self._objects.open(ref, self._registry.due_no_later_than(ref))
+
+    def _create(self, ref: ObjectRef) -> LoadedObject:
+        loaded = self._objects.create(ref)
+        outcome = self._running.perform(loaded, "setup", lambda: self._set_up(loaded))
+        if isinstance(outcome, MeleeError):
+            self._objects.close(loaded)
+            raise outcome
+        self._batch.touch(loaded)
+        return loaded
+
+    def _set_up(self, loaded: LoadedObject) -> None:
+        with loaded.instance.storage.transaction():
+            loaded.instance.setup()
+
+    def _make_room(self) -> None:
+        if len(self._objects) < self._config.open_at_most:
+            return
+        self.commit()
+        oldest = next((loaded for loaded in self._objects.used_longest_ago() if loaded not in self._running), None)
+        if oldest:
+            self._objects.close(oldest)
+
+    def _destroy(self, ref: ObjectRef) -> bool:
+        loaded = self._find(ref)
+        if loaded is None:
+            return False
+        if loaded in self._running:
+            loaded.ends_after_call = True
+        else:
+            self._end(loaded)
+        return True
+
+    def _end(self, loaded: LoadedObject) -> None:
+        loaded.record.mark_destroyed()
+        self._batch.touch(loaded)
+        self.commit()
+        if loaded.is_lost:
+            raise ObjectUnavailable(str(loaded.ref), "destroy", str(loaded.connection.lost))
+        self._objects.close(loaded)
+        delete_file(loaded.connection.path)
+        self._registry.forget(loaded.ref)
+
+
+def _method_of(loaded: LoadedObject, call: Call) -> Callable[..., Any]:
+    known = {method.name for method in type(loaded.instance).spec.methods}
+    if call.method not in known:
+        raise ObjectUnavailable(
+            str(call.ref), call.method, f"the class has no such method; it has {', '.join(sorted(known))}"
+        )
+    method: Callable[..., Any] = getattr(loaded.instance, call.method)
+    return method

@@ -1,0 +1,72 @@
+"""From an app's folder to a host of its objects: its classes, its data, its clock."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from melee import clock
+from melee.clock import Clock
+from melee.errors import DefinitionError
+from melee.objects.durable import Durable
+from melee.objects.handles import render
+from melee.objects.host import Host
+from melee.objects.request import owned_by, underscored
+from melee.project import Project
+
+
+def classes_below(folder: Path) -> dict[str, type[Durable]]:
+    """The durable classes that the loaded modules below a folder define, by name.
+
+    Raises:
+        DefinitionError: two of them would share a name or a folder for their data.
+    """
+    classes: dict[str, type[Durable]] = {}
+    folders: dict[str, type[Durable]] = {}
+    for cls in _descendants(Durable):
+        module = sys.modules.get(cls.__module__)
+        file = getattr(module, "__file__", None)
+        if not file or not Path(file).is_relative_to(folder) or getattr(module, cls.__name__, None) is not cls:
+            continue
+        other = folders.setdefault(underscored(cls.__name__), cls)
+        if other is not cls:
+            problem = f"{other.__module__}.{other.__name__} would share its data; give one of them another name"
+            raise DefinitionError(f"{cls.__module__}.{cls.__name__}", problem)
+        classes[cls.__name__] = cls
+    return classes
+
+
+def _descendants(cls: type[Durable]) -> Iterator[type[Durable]]:
+    for child in cls.__subclasses__():
+        yield child
+        yield from _descendants(child)
+
+
+@contextmanager
+def hosted(
+    project: Project,
+    time: Clock,
+    reached: Callable[[str], None] = lambda _point: None,
+) -> Iterator[Host]:
+    """Inside, this process hosts the objects of a project that is loaded: handles find them, `melee.now()` reads
+    `time` in the app's zone.
+
+    Raises:
+        AlreadyRunning: another process hosts them.
+    """
+    classes = classes_below(project.folder)
+    host = Host(classes, project.data, project.migrations / "objects", time, project.config.objects, reached)
+    try:
+        with clock.installed(time, project.config.zone), owned_by(host):
+            yield host
+    finally:
+        host.close()
+
+
+def write_handles(project: Project) -> None:
+    """Writes `.melee/objects.py`, when it says something else than the classes do now."""
+    source = render(cls.spec for cls in classes_below(project.folder).values())
+    file = project.handles_file
+    if not file.is_file() or file.read_text(encoding="utf-8") != source:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(source, encoding="utf-8")

@@ -1,0 +1,82 @@
+"""What goes through the worker's socket: frames of a 4-byte big-endian length and JSON.
+
+A connection carries one request at a time: the caller sends the next when it has the answer.
+"""
+
+import struct
+from typing import Any
+
+import msgspec
+
+from melee import shape
+from melee.errors import OutcomeUnknown, from_values
+from melee.objects.commit import Outcome
+from melee.objects.request import Request
+
+HEADER = struct.Struct(">I")
+# The frame of the largest value, and around it the name of a class and a method, and an id.
+FRAME_AT_MOST = shape.BYTES_AT_MOST + 64 * 1024
+
+
+class Returned(msgspec.Struct, array_like=True, tag="returned", frozen=True):
+    """The request ended; `value` is its answer."""
+
+    value: msgspec.Raw
+
+
+class Failed(msgspec.Struct, array_like=True, tag="failed", frozen=True):
+    """The request did not end: the name of one of `melee.errors`, and its fields."""
+
+    error: str
+    values: dict[str, Any]
+
+
+_encoder = msgspec.json.Encoder()
+_requests = msgspec.json.Decoder(Request)
+_replies = msgspec.json.Decoder(Returned | Failed)
+
+
+class NotAFrame(Exception):
+    """What arrived is no frame of this protocol; the connection cannot go on."""
+
+
+def request_frame(request: Request) -> bytes:
+    return _framed(_encoder.encode(request))
+
+
+def reply_frame(outcome: Outcome) -> bytes:
+    if isinstance(outcome, bytes):
+        return _framed(b'["returned",' + outcome + b"]")
+    return _framed(_encoder.encode(Failed(type(outcome).__name__, outcome.values())))
+
+
+def read_request(payload: bytes | memoryview) -> Request:
+    """Raises `NotAFrame` when the payload is no request."""
+    try:
+        request: Request = _requests.decode(payload)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise NotAFrame(str(error)) from error
+    return request
+
+
+def read_reply(payload: bytes | memoryview, request: Request) -> Outcome:
+    """The outcome in a reply; an error this version does not know is an `OutcomeUnknown`."""
+    reply = _replies.decode(payload)
+    if isinstance(reply, Returned):
+        return bytes(reply.value)
+    try:
+        return from_values(reply.error, reply.values)
+    except (LookupError, TypeError):
+        return OutcomeUnknown(f"{request.class_name}/{request.id}", request.method, f"the worker says {reply.error}")
+
+
+def payload_length(header: bytes | memoryview) -> int:
+    """The length that a header announces; `NotAFrame` when it is more than a frame can have."""
+    length: int = HEADER.unpack(header)[0]
+    if length > FRAME_AT_MOST:
+        raise NotAFrame(f"a frame of {length:,} bytes; at most {FRAME_AT_MOST:,}")
+    return length
+
+
+def _framed(payload: bytes) -> bytes:
+    return HEADER.pack(len(payload)) + payload

@@ -1,0 +1,115 @@
+"""What a class derived from `Durable` offers to callers, read from the class; refuses what cannot be called."""
+
+import inspect
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from melee import shape
+from melee.errors import DefinitionError, ShapeError
+
+RESERVED = frozenset({"id", "storage", "timer", "cancel_timer", "log"})
+"""Names an object has from `Durable`; a class may not define them."""
+
+HOOKS = frozenset({"setup", "on_timer"})
+"""Methods that melee calls, and callers cannot."""
+
+_NOT_PLAIN = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+
+
+@dataclass(frozen=True)
+class ParameterSpec:
+    name: str
+    annotation: str
+    default: str
+
+
+@dataclass(frozen=True)
+class MethodSpec:
+    """A public method. `result` and annotations are source text, empty where the class has none."""
+
+    name: str
+    parameters: tuple[ParameterSpec, ...]
+    result: str
+    doc: str
+
+
+@dataclass(frozen=True)
+class ClassSpec:
+    name: str
+    module: str
+    methods: tuple[MethodSpec, ...]
+
+
+def read_spec(cls: type, base: type) -> ClassSpec:
+    """The public methods defined by `cls` and its ancestors below `base`, in the order of definition.
+
+    Raises:
+        DefinitionError: a reserved name; a method that is async or a generator, or that takes keyword-only, `*` or
+            `**` parameters or a default that is not JSON-shaped; an `__init__` that needs arguments.
+    """
+    found: dict[str, FunctionType] = {}
+    for ancestor in reversed(cls.__mro__):
+        if ancestor is not base and issubclass(ancestor, base):
+            found |= _functions(ancestor)
+    methods = [_method(cls, name, function) for name, function in found.items()]
+    public = [method for method in methods if not method.name.startswith("_") and method.name not in HOOKS]
+    return ClassSpec(cls.__name__, cls.__module__, tuple(public))
+
+
+def _functions(cls: type) -> dict[str, FunctionType]:
+    for name, value in vars(cls).items():
+        if name in RESERVED:
+            problem = f"`{name}` is what every durable object has from melee; choose another name"
+            raise DefinitionError(_place(cls, name, value), problem)
+    return {
+        name: value
+        for name, value in vars(cls).items()
+        if isinstance(value, FunctionType) and (not name.startswith("_") or name == "__init__")
+    }
+
+
+def _method(cls: type, name: str, function: FunctionType) -> MethodSpec:
+    place = _place(cls, name, function)
+    if any(is_special(function) for is_special in _NOT_PLAIN):
+        raise DefinitionError(place, "async methods and generators cannot be called from elsewhere; write a plain one")
+    signature = inspect.signature(function)
+    parameters = list(signature.parameters.values())[1:]
+    for parameter in parameters:
+        _check(place, parameter)
+    if name in HOOKS | {"__init__"} and any(parameter.default is parameter.empty for parameter in parameters):
+        raise DefinitionError(place, f"melee calls {name} without arguments; take none")
+    return MethodSpec(
+        name,
+        tuple(
+            ParameterSpec(
+                parameter.name,
+                _source(parameter.annotation),
+                "" if parameter.default is parameter.empty else repr(parameter.default),
+            )
+            for parameter in parameters
+        ),
+        _source(signature.return_annotation),
+        inspect.getdoc(function) or "",
+    )
+
+
+def _check(place: str, parameter: inspect.Parameter) -> None:
+    if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+        raise DefinitionError(place, f"parameter {parameter} is not positional; arguments cross processes by position")
+    if parameter.default is not parameter.empty:
+        try:
+            shape.encode(parameter.default, f"the default of {parameter.name}")
+        except ShapeError as error:
+            raise DefinitionError(place, str(error)) from error
+
+
+def _source(annotation: Any) -> str:
+    if annotation is inspect.Signature.empty:
+        return ""
+    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+
+
+def _place(cls: type, name: str, value: Any) -> str:
+    code = getattr(value, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}: {cls.__name__}.{name}" if code else f"{cls.__name__}.{name}"

@@ -1,0 +1,162 @@
+"""An app's folder: its paths, its `melee.toml`, and how it is loaded."""
+
+import hashlib
+import importlib
+import os
+import sys
+import tempfile
+import traceback
+from dataclasses import dataclass
+from datetime import tzinfo
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import msgspec
+import tzlocal
+
+from melee.errors import BadConfig, NotAnApp
+
+# The kernel's limit is 104 bytes on some systems and 108 on others.
+_SOCKET_PATH_BYTES_AT_MOST = 100
+
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class AppConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[app]`: `timezone` is an IANA name; default: the machine's."""
+
+    timezone: str = ""
+
+
+class ObjectsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[objects]`: when the host closes objects that nobody calls."""
+
+    idle_seconds: Positive = 60
+    open_at_most: Annotated[int, msgspec.Meta(ge=1)] = 200
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`melee.toml`. Every key is optional, an unknown one is refused."""
+
+    app: AppConfig = AppConfig()
+    objects: ObjectsConfig = ObjectsConfig()
+
+    @property
+    def zone(self) -> tzinfo:
+        return ZoneInfo(self.app.timezone) if self.app.timezone else tzlocal.get_localzone()
+
+
+def read_config(text: str, file: str = "melee.toml") -> Config:
+    """The configuration in a text of TOML; `BadConfig` names `file` and what is wrong."""
+    try:
+        config = msgspec.toml.decode(text, type=Config)
+    except msgspec.MsgspecError as error:
+        raise BadConfig(file, f"{error}; see the reference of melee.toml") from error
+    try:
+        _ = config.zone
+    except (LookupError, ValueError, OSError) as error:
+        problem = f"[app] timezone {config.app.timezone!r} is no IANA time zone; write one such as Europe/Paris"
+        raise BadConfig(file, problem) from error
+    return config
+
+
+@dataclass(frozen=True)
+class Project:
+    """The folder of an app, and the folder of its data.
+
+    Args:
+        folder: holds `app.py`.
+        data: where databases live; default: `data/` in `folder`.
+    """
+
+    folder: Path
+    data: Path
+
+    @classmethod
+    def at(cls, folder: Path, data: Path | None = None) -> "Project":
+        """The app in `folder`; raises `NotAnApp` when there is no `app.py`."""
+        folder = folder.resolve()
+        if not (folder / "app.py").is_file():
+            raise NotAnApp(str(folder), "it has no app.py; name the folder of an app, or go there")
+        return cls(folder, (data or folder / "data").resolve())
+
+    @cached_property
+    def config(self) -> Config:
+        file = self.folder / "melee.toml"
+        return read_config(file.read_text(encoding="utf-8"), str(file)) if file.is_file() else Config()
+
+    @property
+    def database(self) -> Path:
+        return self.data / "app.sqlite3"
+
+    @property
+    def migrations(self) -> Path:
+        return self.folder / "db"
+
+    @property
+    def handles_file(self) -> Path:
+        return self.folder / ".melee" / "objects.py"
+
+    @cached_property
+    def socket(self) -> Path:
+        """Where the object worker listens: in the data folder, or, when that path is too long for a socket, in a
+        folder of the temporary directory that belongs to this user and this data folder alone."""
+        path = self.data / "objects.sock"
+        if len(os.fsencode(path)) <= _SOCKET_PATH_BYTES_AT_MOST:
+            return path
+        digest = hashlib.sha256(os.fsencode(self.data)).hexdigest()[:16]
+        folder = Path(tempfile.gettempdir()) / f"melee-{os.getuid()}-{digest}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if folder.stat().st_uid != os.getuid():
+            raise NotAnApp(str(self.folder), f"its path is too long for a socket and {folder} belongs to another user")
+        return folder / "objects.sock"
+
+    def load(self) -> ModuleType:
+        """Imports `app.py` afresh and returns the module; modules of an app loaded earlier are forgotten.
+
+        Raises:
+            NotAnApp: it cannot be imported, with the place and the reason; or has no `app`.
+        """
+        _forget_loaded()
+        _loaded.append(self.folder)
+        importlib.invalidate_caches()
+        sys.path.insert(0, str(self.folder))
+        try:
+            module = importlib.import_module("app")
+        except Exception as error:
+            raise NotAnApp(str(self.folder), f"app.py does not load: {_at(error, self.folder)}") from error
+        if not callable(getattr(module, "app", None)):
+            raise NotAnApp(str(self.folder), "app.py defines no `app`; write `app = App(__name__)`")
+        return module
+
+
+# The app on sys.path. Its modules have names that another app has too (`app`, `lib.stats`), so one is loaded at a time.
+_loaded: list[Path] = []
+
+
+def _forget_loaded() -> None:
+    while _loaded:
+        folder = _loaded.pop()
+        sys.path.remove(str(folder))
+        for name, module in list(sys.modules.items()):
+            places = (getattr(module, "__file__", None), *getattr(module, "__path__", ()))
+            if any(_is_code_of(folder, Path(place)) for place in places if place):
+                del sys.modules[name]
+
+
+def _is_code_of(folder: Path, place: Path) -> bool:
+    return place.is_relative_to(folder) and not place.is_relative_to(folder / "tests")
+
+
+def _at(error: Exception, folder: Path) -> str:
+    """`lib/stats.py:12: SyntaxError: …`: the last place in the app's own files, for one line without a traceback."""
+    if isinstance(error, SyntaxError) and error.filename:
+        place, message = f"{error.filename}:{error.lineno}", error.msg
+    else:
+        every = traceback.extract_tb(error.__traceback__)
+        frames = [frame for frame in every if Path(frame.filename).is_relative_to(folder)]
+        place, message = (f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "app.py"), str(error)
+    return f"{place.removeprefix(f'{folder}/')}: {type(error).__name__}: {message}"

@@ -1,0 +1,176 @@
+"""A connection to one SQLite file: settings that keep the promises, errors in words, and what an app may not do."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apsw
+
+from melee.errors import (
+    ConstraintError,
+    DatabaseError,
+    DatabaseFull,
+    DatabaseLocked,
+    StatementRefused,
+    WrongProcess,
+)
+
+Row = dict[str, Any]
+_Result = TypeVar("_Result")
+
+BUSY_SECONDS = 5
+# Prepared statements are kept by their text. With this behind it, an app's own "COMMIT" is never found to be ours.
+_OWN = " -- melee"
+_TRANSACTION = (apsw.SQLITE_TRANSACTION, apsw.SQLITE_SAVEPOINT)
+_ATTACH = (apsw.SQLITE_ATTACH, apsw.SQLITE_DETACH)
+_READING_PRAGMAS = {"foreign_key_check", "foreign_key_list", "integrity_check", "quick_check"}
+_READING_PRAGMAS |= {"index_info", "index_list", "index_xinfo", "table_info", "table_list", "table_xinfo"}
+# Until the transaction ends only, for migrations that rebuild a table.
+_HARMLESS_PRAGMAS = _READING_PRAGMAS | {"defer_foreign_keys"}
+
+
+class Connection:
+    """A SQLite file in WAL mode, where a commit is on disk when it returns (`synchronous=FULL`).
+
+    Args:
+        path: the file; made if missing, in a folder that exists.
+        read_only: opens an existing file and refuses to change it.
+
+    Raises:
+        DatabaseError: from every method, when SQLite refuses; the subclass says why.
+        WrongProcess: used in another process than the one that opened it.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self.path = path
+        self._pid = os.getpid()
+        self._is_own_statement = False
+        self._refusal = ""
+        flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        try:
+            self._sqlite = apsw.Connection(str(path), flags=flags)
+            self._sqlite.set_busy_timeout(BUSY_SECONDS * 1000)
+            if not read_only:
+                self._sqlite.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+            self._sqlite.execute("PRAGMA foreign_keys = ON")
+        except apsw.Error as error:
+            raise _translated(error, "", f"cannot open {path}: {error}") from error
+        self._sqlite.authorizer = self._authorize
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._sqlite.in_transaction
+
+    @property
+    def changes(self) -> int:
+        """How many rows all statements so far have changed; `last_changes`, how many the last one that changed any."""
+        return self._sqlite.total_changes()
+
+    @property
+    def last_changes(self) -> int:
+        return self._sqlite.changes()
+
+    def begin(self) -> None:
+        """Opens a transaction that `commit` or `rollback` ends; takes no lock before the first statement."""
+        self.control("BEGIN")
+
+    def commit(self) -> None:
+        self.control("COMMIT")
+
+    def rollback(self) -> None:
+        self.control("ROLLBACK")
+
+    def own(self, sql: str, *parameters: Any) -> list[Row]:
+        """Runs a statement of melee's own, on tables that an app's statements cannot reach."""
+        return self._as_own(lambda: self.execute(sql + _OWN, parameters))
+
+    def control(self, sql: str) -> None:
+        """Begins, ends or sets something; never a statement that a transaction has to be open for."""
+        self._as_own(lambda: Connection.execute(self, sql + _OWN, ()))
+
+    def set_durable(self, durable: bool) -> None:
+        """False lets a crash of the machine (never of the process) take back the commits that follow."""
+        self.control(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+
+    def back_up(self, target: Path) -> None:
+        """Writes a consistent copy, with what is still in the WAL, to a new file."""
+        copy = apsw.Connection(str(target))
+        try:
+            with copy.backup("main", self._sqlite, "main") as backup:
+                backup.step()
+            copy.execute("PRAGMA journal_mode = DELETE")
+        except apsw.Error as error:
+            raise _translated(error, "", f"cannot copy {self.path} to {target}: {error}") from error
+        finally:
+            copy.close()
+
+    def close(self) -> None:
+        """Closes the file; as the last to do so, moves the WAL into it."""
+        self._check_process()
+        self._sqlite.close()
+
+    def execute(self, sql: str, parameters: tuple[Any, ...]) -> list[Row]:
+        """Runs one statement of an app and reads all its rows; none when it returns no columns."""
+        self._check_process()
+        bindings = parameters[0] if len(parameters) == 1 and isinstance(parameters[0], dict) else parameters
+        try:
+            cursor = self._sqlite.execute(sql, bindings)
+            try:
+                names = [column[0] for column in cursor.get_description()]
+            except apsw.ExecutionCompleteError:
+                return []
+            rows = cursor.fetchall()
+        except apsw.Error as error:
+            raise _translated(error, sql, self._explain(error)) from error
+        except (TypeError, OverflowError) as error:
+            raise DatabaseError(sql, f"{error}; pass None, bool, int (64 bits), float, str or bytes") from error
+        if len(set(names)) < len(names):
+            raise DatabaseError(sql, f"two columns have one name in {names}; give one another name with AS")
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def _as_own(self, statement: Callable[[], _Result]) -> _Result:
+        before, self._is_own_statement = self._is_own_statement, True
+        try:
+            return statement()
+        finally:
+            self._is_own_statement = before
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._pid:
+            raise WrongProcess(str(self.path), self._pid, os.getpid())
+
+    def _explain(self, error: apsw.Error) -> str:
+        refusal, self._refusal = self._refusal, ""
+        return refusal if isinstance(error, apsw.AuthError) and refusal else str(error)
+
+    def _authorize(self, action: int, *names: str | None) -> int:
+        # SQLite asks this once for everything that a statement does, when it is prepared.
+        if not self._is_own_statement:
+            self._refusal = _refusal(action, names)
+        return apsw.SQLITE_OK if self._is_own_statement or not self._refusal else apsw.SQLITE_DENY
+
+
+def _refusal(action: int, names: tuple[str | None, ...]) -> str:
+    """Why an app's statement may not do this; empty when it may."""
+    if action in _TRANSACTION:
+        return f"{names[0]} by hand is refused; use `with storage.transaction():` or `with db.transaction():`"
+    if action in _ATTACH:
+        return "ATTACH, DETACH and VACUUM are refused; they reach past the one database and its transaction"
+    if action == apsw.SQLITE_PRAGMA and names[0] not in _HARMLESS_PRAGMAS:
+        return f"PRAGMA {names[0]} is refused; melee chooses the settings that keep its promises"
+    if any(name and name.lower().startswith("_melee_") for name in names):
+        return "tables that begin with _melee_ are melee's own; choose another name"
+    return ""
+
+
+def _translated(error: apsw.Error, sql: str, problem: str) -> DatabaseError:
+    kinds: list[tuple[type[apsw.Error], type[DatabaseError]]] = [
+        (apsw.ConstraintError, ConstraintError),
+        (apsw.FullError, DatabaseFull),
+        (apsw.BusyError, DatabaseLocked),
+        (apsw.LockedError, DatabaseLocked),
+        (apsw.AuthError, StatementRefused),
+    ]
+    kind = next((ours for theirs, ours in kinds if isinstance(error, theirs)), DatabaseError)
+    return kind(sql, problem)

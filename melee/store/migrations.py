@@ -1,0 +1,120 @@
+"""Numbered SQL files that bring a database to the schema its code expects."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import apsw
+
+from melee import clock
+from melee.errors import DatabaseError, MigrationError
+from melee.store.connection import Connection
+from melee.store.database import Database
+
+_NAME = re.compile(r"(\d{3,})_[a-z0-9_]+\.sql")
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One file `NNN_what.sql`."""
+
+    path: Path
+    number: int
+    sql: str
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+def read_migrations(folder: Path) -> list[Migration]:
+    """The migrations of a folder in the order of their numbers; none when the folder does not exist.
+
+    Raises:
+        MigrationError: a file with another name, or two with one number.
+    """
+    migrations: list[Migration] = []
+    for path in sorted(folder.glob("*.sql")):
+        name = _NAME.fullmatch(path.name)
+        if not name:
+            raise MigrationError(str(path), "", "a migration is named NNN_what.sql, such as 001_days.sql; rename it")
+        migrations.append(Migration(path, int(name[1]), path.read_text(encoding="utf-8")))
+    migrations.sort(key=lambda migration: migration.number)
+    for one, next_one in pairwise(migrations):
+        if one.number == next_one.number:
+            raise MigrationError(str(next_one.path), "", f"{one.path.name} has the same number; give it the next one")
+    return migrations
+
+
+def migrate(connection: Connection, database: Database, migrations: list[Migration]) -> None:
+    """Runs what has not run yet, in order: each file and its line in the ledger in one transaction of `database`.
+
+    Raises:
+        MigrationError: a statement fails (of its file nothing is kept), or the files are no longer those that ran.
+    """
+    applied = _ledger(connection)
+    known = {migration.number for migration in migrations}
+    for number, (name, _digest) in applied.items():
+        if number not in known:
+            raise MigrationError(name, "", f"it ran on {connection.path} and is gone; put the file back")
+    for migration in migrations:
+        if migration.number in applied:
+            _check_unchanged(migration, applied[migration.number][1])
+        elif applied and migration.number < max(applied):
+            problem = f"number {max(applied)} ran before it on {connection.path}; give it a higher number"
+            raise MigrationError(str(migration.path), "", problem)
+        else:
+            _run(connection, database, migration)
+
+
+def statements(sql: str) -> Iterator[tuple[int, str]]:
+    """Each statement of a script with the line it begins on, counted from 1."""
+    begins_at, text = 1, ""
+    for part in re.findall(r"[^;]*;|[^;]+$", sql):
+        text += part
+        # A `;` may stand inside a string, a comment or the body of a trigger; SQLite knows which.
+        if apsw.complete(text):
+            blank = len(text) - len(text.lstrip())
+            if text.strip(" \n\t\r;"):
+                yield begins_at + text[:blank].count("\n"), text.strip()
+            begins_at, text = begins_at + text.count("\n"), ""
+    if text.strip():
+        blank = len(text) - len(text.lstrip())
+        yield begins_at + text[:blank].count("\n"), text.strip()
+
+
+def _ledger(connection: Connection) -> dict[int, tuple[str, str]]:
+    if not connection.own("SELECT 1 FROM sqlite_master WHERE name = '_melee_migrations'"):
+        return {}
+    rows = connection.own("SELECT number, name, digest FROM _melee_migrations ORDER BY number")
+    return {row["number"]: (row["name"], row["digest"]) for row in rows}
+
+
+def _check_unchanged(migration: Migration, digest: str) -> None:
+    if migration.digest != digest:
+        problem = "it was edited after it ran; put it back as it was and write a new file for the change"
+        raise MigrationError(str(migration.path), "", problem)
+
+
+def _run(connection: Connection, database: Database, migration: Migration) -> None:
+    with database.transaction():
+        for line, statement in statements(migration.sql):
+            try:
+                database.run(statement)
+            except DatabaseError as error:
+                where = f"{migration.path}:{line}"
+                raise MigrationError(where, " ".join(statement.split()), error.problem) from error
+        connection.own(
+            "CREATE TABLE IF NOT EXISTS _melee_migrations "
+            "(number INTEGER PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, applied_at TEXT NOT NULL)"
+        )
+        connection.own(
+            "INSERT INTO _melee_migrations VALUES (?, ?, ?, ?)",
+            migration.number,
+            migration.path.name,
+            migration.digest,
+            clock.now().isoformat(timespec="seconds"),
+        )

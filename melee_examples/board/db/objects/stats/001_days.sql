@@ -1,0 +1,4 @@
+CREATE TABLE days (
+    on_date TEXT PRIMARY KEY,
+    views   INTEGER NOT NULL DEFAULT 0
+);
