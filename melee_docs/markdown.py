@@ -15,9 +15,8 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import msgspec
 from markdown import Extension, Markdown
 from markdown.postprocessors import Postprocessor
 from markdown.util import Registry
@@ -27,7 +26,7 @@ from pymdownx.superfences import SuperFencesBlockPreprocessor
 
 from melee_docs.blocks import GENERATED, Block, BlockError, Collected, Problem
 from melee_docs.fences import MARK, Fences
-from melee_docs.ledger import Proof
+from melee_docs.ledger import Ledger, Proof
 from melee_docs.leftovers import IndentedCode
 from melee_docs.sources import Includes, PageInWork
 
@@ -133,14 +132,17 @@ class Proofs(Postprocessor):
             collected.blocks += [found.block for found in visible.values()]
             collected.problems += problems
             return MARK.sub("", text)
-        proofs = _read(self.extension.root / self.extension.getConfig("ledger"))
-        shown = {
-            number: _shown(proofs.get(found.block.key), found.block, self._link) for number, found in visible.items()
-        }
-        unproven = [page.problem(visible[n].block.page_line, line.problem) for n, line in shown.items() if line.problem]
+        ledger = _read(self.extension.root / self.extension.getConfig("ledger"))
+        proofs = {number: _proof(found.block, ledger) for number, found in visible.items()}
+        unproven = [
+            page.problem(_line_of(proof, visible[number].block), proof.problem)
+            for number, proof in proofs.items()
+            if not proof.holds
+        ]
         if self.extension.getConfig("strict") and problems + unproven:
             raise BlockError(problems + unproven)
-        text = MARK.sub(lambda mark: shown[int(mark[1])].html if int(mark[1]) in shown else "", text)
+        shown = {number: _shown(proof, visible[number].block, self._link) for number, proof in proofs.items()}
+        text = MARK.sub(lambda mark: shown.get(int(mark[1]), ""), text)
         return "".join(_missing(str(problem)) for problem in sorted(set(problems))) + text
 
     def _link(self, test: str) -> str:
@@ -154,22 +156,21 @@ class Proofs(Postprocessor):
         return f"{get_relative_url(page, site.file.url)}#{_short(name)}"
 
 
-class Shown(NamedTuple):
-    """What stands under a block, and what is wrong with its proof, if anything is."""
+def _proof(block: Block, ledger: dict[str, Proof]) -> Proof:
+    missing = "no proof of this block as it stands; run `python -m melee_docs prove`"
+    none = Proof(block.key, block.page.as_posix(), block.page_line, block.language, kind="", problem=missing)
+    return ledger.get(block.key, none)
 
-    html: str
-    problem: str = ""
+
+def _line_of(proof: Proof, block: Block) -> int:
+    """The block may have moved on its page since it was proven; that changes neither its key nor its proof."""
+    return block.page_line + (proof.problem_line - proof.page_line if proof.problem_line else 0)
 
 
-def _shown(proof: Proof | None, block: Block, link: Callable[[str], str]) -> Shown:
-    if proof is None:
-        problem = "no proof of this block as it stands; run `python -m melee_docs prove`"
-        return Shown(_missing(problem), problem)
+def _shown(proof: Proof, block: Block, link: Callable[[str], str]) -> str:
     if not proof.holds:
-        return Shown(_missing(proof.problem), proof.problem)
-    if block.skip:
-        return Shown(_line(f"not run: {html.escape(block.skip)}"))
-    return Shown(_line(f"✓ {_evidence(proof, link)}"))
+        return _missing(proof.problem)
+    return _line(f"not run: {html.escape(block.skip)}" if block.skip else f"✓ {_evidence(proof, link)}")
 
 
 def _evidence(proof: Proof, link: Callable[[str], str]) -> str:
@@ -211,7 +212,7 @@ def _read(ledger: Path) -> dict[str, Proof]:
 @lru_cache(maxsize=1)
 def _decoded(ledger: Path, _changed_at: int, _size: int) -> dict[str, Proof]:
     """Every page reads the ledger; it is decoded once, and again when it was written anew."""
-    return {proof.key: proof for proof in msgspec.json.decode(ledger.read_bytes(), type=list[Proof])}
+    return {proof.key: proof for proof in Ledger.read(ledger).proofs}
 
 
 def _registered(registry: Registry[Any], name: str) -> Any:

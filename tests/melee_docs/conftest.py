@@ -4,13 +4,12 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
 import pytest
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
 
 from melee_docs.blocks import Block, BlockError, collect
-from melee_docs.ledger import Proof
+from melee_docs.ledger import Ledger, Proof
 
 TORTURE = Path(__file__).parent / "torture"
 EXTENSIONS = """\
@@ -47,8 +46,10 @@ class Guide:
         self.root = root
         self.configure()
 
-    def configure(self, extensions: str = ORDERS["ours last"], more: str = "plugins: []\n") -> None:
-        settings = "site_name: test\ntheme:\n  name: material\n  font: false\nexclude_docs: included.md\n"
+    def configure(
+        self, extensions: str = ORDERS["ours last"], more: str = "plugins: []\n", theme: str = "mkdocs"
+    ) -> None:
+        settings = f"site_name: test\ntheme: {theme}\nexclude_docs: included.md\n"
         self.write("mkdocs.yml", f"{settings}{more}markdown_extensions:\n{EXTENSIONS}{extensions}")
 
     def write(self, path: str, text: str) -> Path:
@@ -75,7 +76,7 @@ class Guide:
 
     def prove(self, decide: Callable[[Block], Proof]) -> None:
         ledger = [decide(block) for block in self.blocks()]
-        self.write(".proof/proof.json", msgspec.json.encode(ledger).decode())
+        Ledger.of(ledger, skips_at_most=0).write(self.root / ".proof" / "proof.json")
 
     def build(self) -> str:
         """The HTML of `docs/index.md` in the built site."""

@@ -140,16 +140,16 @@ def test_pymdown_still_has_the_inner_steps_that_fences_build_on() -> None:
     assert isinstance(fences, SuperFencesBlockPreprocessor)
     seen: list[tuple[str, list[str], int, int]] = []
 
-    class Watching(SuperFencesBlockPreprocessor):
-        def process_nested_block(self, ws: str, content: str, start: int, end: int) -> None:
-            seen.append((self.lang, list(self.code), start, end))
-            super().process_nested_block(ws, content, start, end)
+    original = fences.process_nested_block
 
-    watching = Watching(md)
-    watching.config, watching.extension = fences.config, fences.extension
+    def watching(ws: str, content: str, start: int, end: int) -> None:
+        seen.append((fences.lang, list(fences.code), start, end))
+        original(ws, content, start, end)
+
+    fences.process_nested_block = watching
     entry = fences.extension.superfences[0]
     assert {"validator", "formatter", "test"} <= entry.keys()
     assert entry["formatter"] == fences.highlight
-    watching.run(["text", "```py", "a = 1", "```"])
+    fences.run(["text", "```py", "a = 1", "```"])
     assert seen == [("py", ["a = 1"], 1, 4)]
-    assert callable(watching._store)
+    assert callable(fences._store)

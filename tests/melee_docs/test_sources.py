@@ -18,7 +18,7 @@ def test_a_line_keeps_its_place_behind_indentation() -> None:
     indented = "    " + line
     assert isinstance(indented, Line)
     assert indented == "    x = 1"
-    assert (indented.origin, indented.page_line, indented.sections) == (line.origin, 7, {"s"})
+    assert (indented.origin, indented.page_line, indented.sections) == (line.origin, 7, frozenset({"s"}))
     assert indented.written == "x = 1"
 
 
