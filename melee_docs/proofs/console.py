@@ -143,7 +143,7 @@ class Terminal:
         index, got = difference
         there = f"printed `{got}`" if got else "printed nothing more"
         shows = f"shows `{shown[index]}`" if index < len(shown) else "shows no more output"
-        line = min(command.line + 1 + index, len(self.block.origins) - 1)
+        line = [command.line, *command.places][min(index + 1, len(command.places))]
         raise self._problem(line, f"`{command.text}` {there} where the page {shows}; correct the transcript")
 
     def _problem(self, index: int, reason: str) -> NotProvenError:

@@ -8,7 +8,10 @@ ANY_LINES = "..."
 
 @dataclass
 class Command:
-    """One `$` line. `line` is its index in the block; `output` and `last_words` are shown before and after its `^C`."""
+    """One `$` line and what is shown of its output, before its `^C` and, as `last_words`, after it.
+
+    `line` is its index in the block, `places` the indexes of the lines of `output` and then `last_words`.
+    """
 
     line: int
     text: str
@@ -16,6 +19,7 @@ class Command:
     interrupted: bool = False
     output: list[str] = field(default_factory=list)
     last_words: list[str] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
 
     @property
     def keeps_running(self) -> bool:
@@ -36,27 +40,25 @@ def read_transcript(text: str) -> list[Step]:
     steps: list[Step] = []
     running: list[Command] = []
     lines = text.splitlines()
-    current: list[str] | None = None
     for index, line in enumerate(lines):
         if line.startswith("$ "):
             command = Command(index, line[2:].removesuffix(" &"), background=line.endswith(" &"))
             command.interrupted = not command.background and not running and next_mark(lines[index + 1 :]) == "^C"
             running += [command] if command.keeps_running else []
             steps.append(("run", command))
-            current = command.output
         elif line == "^C":
             if not running:
                 raise ValueError(index, "nothing is running that ^C could end")
             command = running.pop()
-            command.interrupted = True
             steps.append(("interrupt", command))
-            current = command.last_words
         elif line.startswith("> ") and steps and steps[-1][1].text.endswith("\\"):
             steps[-1][1].text += "\n" + line[2:]
-        elif current is None:
+        elif not steps:
             raise ValueError(index, "a transcript begins with a command; write `$ command`")
         else:
-            current.append(line)
+            action, command = steps[-1]
+            (command.output if action == "run" else command.last_words).append(line)
+            command.places.append(index)
     for _, command in steps:
         if command.keeps_running and all(line.strip() in ("", ANY_LINES) for line in command.output):
             raise ValueError(

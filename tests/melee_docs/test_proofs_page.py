@@ -1,0 +1,65 @@
+"""Python written in the page, run where it stands."""
+
+from pathlib import Path
+
+import pytest
+
+from melee_docs.blocks import Block
+from melee_docs.ledger import Proof
+from tests.melee_docs.a_project import AProject, in_page
+
+
+def prove(block: Block, tmp_path: Path) -> Proof:
+    return AProject(tmp_path).prove(block)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("python", "print('a')\n#> a\nprint()\n#>\nfor n in range(2):\n    print(n)\n    #> 0\n    #> 1\n"),
+        ("python", "import sys\nsys.stdout.write('a\\n')\n#> a\n"),
+        ("python", "text = '''\n#> not output\n'''\n"),
+        ("pycon", ">>> 1 + 1\n2\n>>> object()\n<object object at ...>\n"),
+    ],
+)
+def test_an_example_whose_output_is_shown_is_proven(tmp_path: Path, language: str, text: str) -> None:
+    proof = prove(in_page(language, text), tmp_path)
+    assert (proof.kind, proof.problem, proof.evidence) == ("executed", "", ("run where it stands, output equal",))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("print(1)\n#> 2\n", 12, "the page shows `#> 2`, but `1` was printed"),
+        ("if False:\n    print(1)\n    #> 1\n", 13, "the page shows `#> 1`, but nothing was printed"),
+        ("print(1)\n", 0, "`1` was printed, but the page does not show it"),
+        ("import sys\nsys.stdout.write('1')\n", 0, "`1` was printed, but the page does not show it"),
+        ("import os\nos.system('echo 1')\n", 0, "`1` was printed, but the page does not show it"),
+        ("def half(n):\n    return n / 0\n\nhalf(1)\n", 12, "ZeroDivisionError: division by zero"),
+        ("a = 1\nb = (\n", 12, "SyntaxError: '(' was never closed"),
+        ("import sys\nsys.exit(3)\n", 0, "ended with exit code 3"),
+    ],
+)
+def test_a_wrong_stale_or_missing_output_and_an_error_are_named_with_their_line(
+    tmp_path: Path, text: str, line: int, reason: str
+) -> None:
+    proof = prove(in_page("python", text), tmp_path)
+    assert proof.problem.startswith(reason)
+    assert proof.problem_line == line
+
+
+def test_a_wrong_answer_in_a_session_is_named_with_its_line(tmp_path: Path) -> None:
+    proof = prove(in_page("pycon", ">>> 1 + 1\n2\n>>> 2 + 2\n5\n"), tmp_path)
+    assert (proof.problem_line, proof.problem) == (13, "the page shows `5`, but got `4`; correct the block")
+
+
+def test_an_error_in_a_session_is_named_with_its_line(tmp_path: Path) -> None:
+    proof = prove(in_page("pycon", ">>> 1 + 1\n2\n>>> missing\n"), tmp_path)
+    assert (proof.problem_line, proof.problem) == (13, "NameError: name 'missing' is not defined; correct the block")
+
+
+def test_an_example_runs_in_an_empty_folder_and_can_import_the_project(tmp_path: Path) -> None:
+    project = AProject(tmp_path)
+    project.write("snippets_of_mine.py", "ANSWER = 42\n")
+    example = "import os\nfrom snippets_of_mine import ANSWER\nprint(ANSWER, os.listdir())\n#> 42 []\n"
+    assert project.prove(in_page("python", example)).holds

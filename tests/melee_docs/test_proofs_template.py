@@ -1,0 +1,124 @@
+"""Templates, in a project whose tests really render them with Flask."""
+
+import pytest
+
+from melee_docs.blocks import Block
+from tests.melee_docs.a_project import AProject, in_page
+
+FOLDER = "melee_examples/board/templates"
+BASE = """
+<html>
+{% block body %}{% endblock %}
+</html>
+"""
+INDEX = """
+{% extends "base.html" %}
+{% block body %}
+{% macro link(to, text="here") %}
+<a href="{{ to }}">{{ text }}</a>
+{% endmacro %}
+{% if error %}
+<p>Something is wrong.</p>
+{% endif %}
+<ul>
+{% for name in names %}
+  <li>{{ name }}</li>
+{% endfor %}
+</ul>
+{{ link("/") }}
+{% include "footer.html" %}
+{% endblock %}
+"""
+ARMS = """
+{% if error %}
+<p>Something is wrong.</p>
+{% else %}
+<p>All is well.</p>
+{% endif %}
+"""
+TESTS = """
+from pathlib import Path
+
+import flask
+import pytest
+
+TEMPLATES = Path(__file__).parents[1] / "melee_examples" / "board" / "templates"
+
+
+@pytest.fixture
+def app():
+    app = flask.Flask("board", template_folder=str(TEMPLATES))
+    with app.app_context():
+        yield app
+
+
+def test_names(app):
+    assert "<li>a</li>" in flask.render_template("index.html", names=["a"])
+
+
+def test_arm_with_error(app):
+    assert "wrong" in flask.render_template("arms.html", error=True)
+
+
+def test_arm_without_error(app):
+    assert "well" in flask.render_template("arms.html", error=False)
+
+
+def test_broken(app):
+    flask.render_template("only_broken.html")
+    assert False
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> AProject:
+    project = AProject(tmp_path_factory.mktemp("project"))
+    for name, text in {"base": BASE, "index": INDEX, "arms": ARMS, "footer": "<footer>melee</footer>\n"}.items():
+        project.write(f"{FOLDER}/{name}.html", text)
+    for name in ("never", "only_broken"):
+        project.write(f"{FOLDER}/{name}.html", "<p>{{ text }}</p>\n")
+    project.write("tests/test_board.py", TESTS)
+    assert "proof: 3 passing tests recorded" in project.record("tests").stdout
+    return project
+
+
+def shown(project: AProject, name: str, first: int = 1, last: int = 10_000) -> Block:
+    return project.block_of(f"{FOLDER}/{name}.html", first, last, language="html+jinja")
+
+
+def test_shown_lines_that_a_passing_test_rendered_are_proven_by_it(project: AProject) -> None:
+    proof = project.prove(shown(project, "index", 9, 15))
+    assert (proof.kind, proof.evidence) == ("rendered", ("tests/test_board.py::test_names",))
+
+
+@pytest.mark.parametrize("name", ["base", "footer"])
+def test_what_a_rendered_template_extends_and_includes_is_proven_with_it(project: AProject, name: str) -> None:
+    assert project.prove(shown(project, name)).evidence == ("tests/test_board.py::test_names",)
+
+
+def test_both_arms_of_an_if_are_proven_by_a_test_each(project: AProject) -> None:
+    tests = project.prove(shown(project, "arms")).evidence
+    assert tests == ("tests/test_board.py::test_arm_with_error", "tests/test_board.py::test_arm_without_error")
+
+
+def test_an_arm_of_nothing_but_text_that_no_test_rendered_is_named(project: AProject) -> None:
+    problem = project.prove(shown(project, "index")).problem
+    assert problem.startswith(f"{FOLDER}/index.html line 6: what this tag decides was not all rendered")
+
+
+def test_a_template_that_no_test_renders_is_not_proven(project: AProject) -> None:
+    problem = project.prove(shown(project, "never")).problem
+    assert problem == f"{FOLDER}/never.html was rendered by no passing test; write a test that renders it"
+
+
+def test_a_template_rendered_only_by_a_failing_test_is_not_proven(project: AProject) -> None:
+    assert "was rendered by no passing test" in project.prove(shown(project, "only_broken")).problem
+
+
+def test_a_template_written_in_the_page_is_refused(project: AProject) -> None:
+    assert "show it from an app's templates folder" in project.prove(in_page("jinja", "{{ name }}\n")).problem
+
+
+def test_a_template_changed_after_the_run_is_stale(project: AProject) -> None:
+    project.write(f"{FOLDER}/footer.html", "<footer>another</footer>\n")
+    assert "footer.html has changed since the tests ran" in project.prove(shown(project, "footer")).problem
