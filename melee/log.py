@@ -88,6 +88,10 @@ def commit_failed(name: str, error: BaseException) -> None:
     _log.error(f"commit of {name} failed; its instance is dropped", raised=error)
 
 
+def index_not_settled(error: BaseException) -> None:
+    _log.error("the registry of objects cannot be written; it is early until it can", raised=error)
+
+
 def registry_rebuilt(objects: int) -> None:
     _log.warning("the registry of objects was rebuilt from their files", objects=objects)
 

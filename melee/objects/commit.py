@@ -68,7 +68,7 @@ class Batch:
         if not touched:
             return []
         self._reached("ran")
-        changed = {loaded: loaded.record.read() for loaded in touched if loaded.record.changed and not loaded.is_lost}
+        changed = self._changed(touched)
         self._expect(changed)
         self._reached("index written")
         self._commit_all([loaded for loaded in touched if loaded.connection.in_transaction])
@@ -82,6 +82,16 @@ class Batch:
 
     def close(self) -> None:
         self._pool.shutdown()
+
+    def _changed(self, touched: list[LoadedObject]) -> dict[LoadedObject, State]:
+        changed = {}
+        for loaded in touched:
+            if loaded.record.changed and not loaded.is_lost:
+                try:
+                    changed[loaded] = loaded.record.read()
+                except DatabaseError as error:
+                    loaded.connection.give_up(error)
+        return changed
 
     def _expect(self, changed: dict[LoadedObject, State]) -> None:
         """Writes to the index, ahead of the objects, what would otherwise be found too late."""
@@ -111,12 +121,20 @@ class Batch:
         self._reached("object committed")
 
     def _settle(self, changed: dict[LoadedObject, State]) -> None:
-        for loaded, state in changed.items():
-            loaded.record.changed, loaded.is_new, loaded.due_no_later_than = False, False, state.due_at
+        for loaded in changed:
+            loaded.is_new = False
         # A destroyed object stays unsettled until its file is deleted.
-        settled = [(loaded.ref, state.due_at) for loaded, state in changed.items() if not state.destroyed]
-        if settled:
-            self._registry.settle(settled)
+        settled = {loaded: state.due_at for loaded, state in changed.items() if not state.destroyed}
+        if not settled:
+            return
+        try:
+            self._registry.settle((loaded.ref, due_at) for loaded, due_at in settled.items())
+        except DatabaseError as error:
+            # The index stays early, which is allowed, and is settled by a later commit.
+            log.index_not_settled(error)
+            return
+        for loaded, due_at in settled.items():
+            loaded.record.changed, loaded.due_no_later_than = False, due_at
 
 
 def _outcome_after_commit(entry: Waiting) -> Outcome:

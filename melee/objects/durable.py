@@ -140,9 +140,8 @@ class Durable(metaclass=DurableClass):
 
 
 def bind(cls: type[Durable], id: str, storage: Storage, record: Record) -> Durable:
-    """A new instance for a loaded object; runs the class's own `__init__` when everything is in place."""
+    """A new instance for a loaded object, before the class's own `__init__` has run."""
     instance = cls.__new__(cls)
     instance.id, instance.storage, instance._record = id, storage, record
     instance.log = log.of_object(str(ObjectRef(cls.__name__, id)))
-    instance.__init__()  # type: ignore[misc]
     return instance

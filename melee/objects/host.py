@@ -23,6 +23,7 @@ from melee.store.lock import FolderLock
 
 TURN_SECONDS = 30
 TIMERS_AT_ONCE = 16
+_REST_SECONDS = 1
 _DEFAULTS = ObjectsConfig()
 
 
@@ -50,13 +51,14 @@ class Host:
         config: ObjectsConfig = _DEFAULTS,
         reached: Callable[[str], None] = lambda _point: None,
     ) -> None:
-        self._lock = FolderLock(data)
         self._clock, self._config = clock, config
+        self._lock = FolderLock(data)
         self._registry = open_registry(data / "objects")
-        self._objects = OpenObjects(classes, data / "objects", migrations, clock)
-        self._batch = Batch(self._registry, reached)
         self._running = Running()
+        self._objects = OpenObjects(classes, data / "objects", migrations, self._registry, self._running, clock)
+        self._batch = Batch(self._registry, reached)
         self._turn = threading.RLock()
+        self._timers_rest_until = 0.0
 
     def ask(self, request: Request) -> bytes:
         """Runs a request of a caller in this process, makes it durable, and returns its answer or raises what became
@@ -76,25 +78,34 @@ class Host:
             self._call(request, release)
             return
         self.commit()
-        release(shape.encode(self._about_objects(request), f"{request.class_name}.{request.method} result"))
+        try:
+            release(shape.encode(self._about_objects(request), f"{request.class_name}.{request.method} result"))
+        except MeleeError as error:
+            release(error)
 
     def commit(self) -> None:
-        """Makes durable what ran and releases its outcomes."""
-        for lost in self._batch.commit():
-            if lost not in self._running:
-                self._objects.close(lost)
+        """Makes durable what ran, releases its outcomes, and closes what is lost or more than `open_at_most`."""
+        lost = self._batch.commit()
+        too_many = self._objects.used_longest_ago()[: -self._config.open_at_most]
+        for loaded in [*lost, *too_many]:
+            if loaded not in self._running:
+                self._objects.close(loaded)
 
     def fire_due(self, at_most: int = TIMERS_AT_ONCE) -> list[ObjectRef]:
         """Fires timers that are due, the longest overdue first; returns the objects whose `on_timer` ran."""
         with self._turn:
-            fired = [ref for ref in self._registry.due(self._clock.now(), at_most) if self._fire(ref)]
+            now = self._clock.now()
+            if now < self._timers_rest_until:
+                return []
+            fired = [ref for ref in self._registry.due(now, at_most) if self._fire(ref)]
             self.commit()
             return fired
 
     def next_wake_at(self) -> float | None:
         """When `fire_due` has something to do next, in epoch seconds; None when no timer is set."""
         with self._turn:
-            return self._registry.next_wake_at()
+            wake_at = self._registry.next_wake_at()
+            return None if wake_at is None else max(wake_at, self._timers_rest_until)
 
     def unload_idle(self) -> None:
         """Closes the objects that nobody called for `idle_seconds`."""
@@ -137,13 +148,15 @@ class Host:
         self._running.check_may_ask(request)
         caller = self._running.caller
         if caller:
+            self._batch.touch(caller)
             self.commit()
             if caller.connection.lost:
                 raise caller.connection.lost
 
     def _call(self, call: Call, release: Release) -> None:
         try:
-            loaded = self._load(call.ref)
+            loaded = self._objects.find(call.ref) or self._objects.create(call.ref)
+            self._batch.touch(loaded)
             method = _method_of(loaded, call)
         except MeleeError as error:
             release(error)
@@ -159,20 +172,22 @@ class Host:
         return self._destroy(request.ref)
 
     def _fire(self, ref: ObjectRef) -> bool:
-        self._registry.try_at(ref, self._clock.now())
         try:
-            loaded = self._find(ref)
+            self._registry.try_at(ref, self._clock.now())
+            loaded = self._objects.find(ref)
+            if loaded is None:
+                self._registry.forget(ref)
+                return False
+            self._batch.touch(loaded)
+            timer = loaded.record.read()
         except MeleeError as error:
+            # The registry spaces out the tries, if it could be written at all.
+            self._timers_rest_until = self._clock.now() + _REST_SECONDS
             log.timer_waits(str(ref), error)
             return False
-        if loaded is None:
-            self._registry.forget(ref)
-            return False
-        timer = loaded.record.read()
         if timer.due_at is None or timer.due_at > self._clock.now():
             # The index was early; the next commit settles it.
             loaded.record.changed = True
-            self._batch.touch(loaded)
             return False
         log.timer_fired(str(ref))
         outcome = self._running.perform(loaded, "on_timer", lambda: self._on_timer(loaded, timer))
@@ -203,39 +218,8 @@ class Host:
         elif loaded.ends_after_call:
             self._end(loaded)
 
-    def _load(self, ref: ObjectRef) -> LoadedObject:
-        return self._find(ref) or self._create(ref)
-
-    def _find(self, ref: ObjectRef) -> LoadedObject | None:
-        loaded = self._objects.get(ref)
-        if loaded:
-            return loaded
-        self._make_room()
-        return self._objects.open(ref, self._registry.due_no_later_than(ref))
-
-    def _create(self, ref: ObjectRef) -> LoadedObject:
-        loaded = self._objects.create(ref)
-        outcome = self._running.perform(loaded, "setup", lambda: self._set_up(loaded))
-        if isinstance(outcome, MeleeError):
-            self._objects.close(loaded)
-            raise outcome
-        self._batch.touch(loaded)
-        return loaded
-
-    def _set_up(self, loaded: LoadedObject) -> None:
-        with loaded.instance.storage.transaction():
-            loaded.instance.setup()
-
-    def _make_room(self) -> None:
-        if len(self._objects) < self._config.open_at_most:
-            return
-        self.commit()
-        oldest = next((loaded for loaded in self._objects.used_longest_ago() if loaded not in self._running), None)
-        if oldest:
-            self._objects.close(oldest)
-
     def _destroy(self, ref: ObjectRef) -> bool:
-        loaded = self._find(ref)
+        loaded = self._objects.find(ref)
         if loaded is None:
             return False
         if loaded in self._running:

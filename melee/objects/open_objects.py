@@ -1,58 +1,77 @@
-"""The objects that are in memory now, the one used last at the end."""
+"""The objects that are in memory now, and how one gets there: found in its file, or created by its first call."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from melee.clock import Clock
-from melee.errors import ObjectUnavailable
+from melee.errors import MeleeError, ObjectUnavailable
 from melee.objects.durable import Durable
 from melee.objects.files import file_of
 from melee.objects.loaded import LoadedObject, create_object, open_object
+from melee.objects.registry import Registry
 from melee.objects.request import ObjectRef, underscored
+from melee.objects.running import Running
 from melee.store.migrations import Migration, read_migrations
 
 
 class OpenObjects:
-    """Opens objects of an app's classes and remembers them.
+    """Opens objects of an app's classes and remembers them, the one used last at the end.
 
     Args:
         classes: by name.
         folder: of all objects.
         migrations: the folder with one folder of migrations for each class; read once a class.
+
+    Raises:
+        ObjectUnavailable: from `find` and `create`, when the class or the file cannot be had.
+        MigrationError: when the object's schema cannot be brought up to date.
+        ObjectCallError: when the class's own `__init__` or `setup` raises.
     """
 
-    def __init__(self, classes: Mapping[str, type[Durable]], folder: Path, migrations: Path, clock: Clock) -> None:
-        self._classes, self._folder, self._migrations, self._clock = classes, folder, migrations, clock
+    def __init__(
+        self,
+        classes: Mapping[str, type[Durable]],
+        folder: Path,
+        migrations: Path,
+        registry: Registry,
+        running: Running,
+        clock: Clock,
+    ) -> None:
+        self._classes, self._folder, self._migrations = classes, folder, migrations
+        self._registry, self._running, self._clock = registry, running, clock
         self._open: OrderedDict[ObjectRef, LoadedObject] = OrderedDict()
         self._read: dict[str, list[Migration]] = {}
 
-    def __len__(self) -> int:
-        return len(self._open)
-
     def get(self, ref: ObjectRef) -> LoadedObject | None:
-        """The object, if it is in memory; it counts as used."""
-        loaded = self._open.get(ref)
-        if loaded:
-            self._open.move_to_end(ref)
-            loaded.used_at = self._clock.elapsed()
-        return loaded
+        """The object, if it is in memory."""
+        return self._open.get(ref)
 
-    def open(self, ref: ObjectRef, due_no_later_than: float | None) -> LoadedObject | None:
-        """Opens the object from its file; None when it does not exist."""
-        loaded = open_object(*self._needed_for(ref))
-        if loaded:
-            loaded.due_no_later_than = due_no_later_than
-            self._keep(loaded)
+    def find(self, ref: ObjectRef) -> LoadedObject | None:
+        """The object, opened if need be, and used now; None when it does not exist."""
+        loaded = self._open.get(ref)
+        if loaded is None:
+            with _as_unavailable(ref):
+                loaded = open_object(*self._needed_for(ref))
+            if loaded is None:
+                return None
+            loaded.due_no_later_than = self._registry.due_no_later_than(ref)
+            self._start(loaded)
+        self._open.move_to_end(ref)
+        loaded.used_at = self._clock.elapsed()
         return loaded
 
     def create(self, ref: ObjectRef) -> LoadedObject:
-        """Makes the object, up to its first commit."""
-        loaded = create_object(*self._needed_for(ref))
-        self._keep(loaded)
+        """Makes an object that does not exist and runs its `setup`, up to its first commit."""
+        with _as_unavailable(ref):
+            loaded = create_object(*self._needed_for(ref))
+        self._start(loaded)
+        loaded.used_at = self._clock.elapsed()
         return loaded
 
     def used_longest_ago(self) -> list[LoadedObject]:
+        """All that are in memory, the one used last at the end."""
         return list(self._open.values())
 
     def close(self, loaded: LoadedObject) -> None:
@@ -61,9 +80,18 @@ class OpenObjects:
             del self._open[loaded.ref]
         loaded.close()
 
-    def _keep(self, loaded: LoadedObject) -> None:
+    def _start(self, loaded: LoadedObject) -> None:
+        """Runs what the class wants to run before the first call."""
+        self._perform(loaded, "__init__", lambda: type(loaded.instance).__init__(loaded.instance))
+        if loaded.is_new:
+            self._perform(loaded, "setup", lambda: _set_up(loaded))
         self._open[loaded.ref] = loaded
-        loaded.used_at = self._clock.elapsed()
+
+    def _perform(self, loaded: LoadedObject, method: str, run: Callable[[], None]) -> None:
+        outcome = self._running.perform(loaded, method, run)
+        if isinstance(outcome, MeleeError):
+            loaded.close()
+            raise outcome
 
     def _needed_for(self, ref: ObjectRef) -> tuple[type[Durable], ObjectRef, Path, list[Migration], Clock]:
         cls = self._classes.get(ref.class_name)
@@ -74,3 +102,18 @@ class OpenObjects:
         if folder not in self._read:
             self._read[folder] = read_migrations(self._migrations / folder)
         return cls, ref, file_of(self._folder, ref), self._read[folder], self._clock
+
+
+def _set_up(loaded: LoadedObject) -> None:
+    # In a transaction, so that setup cannot ask other objects before this one is on disk.
+    with loaded.instance.storage.transaction():
+        loaded.instance.setup()
+
+
+@contextmanager
+def _as_unavailable(ref: ObjectRef) -> Iterator[None]:
+    """What the file system refuses concerns this one object, whose call has not begun."""
+    try:
+        yield
+    except OSError as error:
+        raise ObjectUnavailable(str(ref), "*", f"its file cannot be opened: {error}") from error

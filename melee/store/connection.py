@@ -20,6 +20,7 @@ Row = dict[str, Any]
 _Result = TypeVar("_Result")
 
 BUSY_SECONDS = 5
+_WAL_BYTES_KEPT = 4 * 1024 * 1024
 # Prepared statements are kept by their text. With this behind it, an app's own "COMMIT" is never found to be ours.
 _OWN = " -- melee"
 _TRANSACTION = (apsw.SQLITE_TRANSACTION, apsw.SQLITE_SAVEPOINT)
@@ -53,6 +54,8 @@ class Connection:
             self._sqlite.set_busy_timeout(BUSY_SECONDS * 1000)
             if not read_only:
                 self._sqlite.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+                # A WAL that grew behind a reader shrinks again when the reader is gone.
+                self._sqlite.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES_KEPT}")
             self._sqlite.execute("PRAGMA foreign_keys = ON")
         except apsw.Error as error:
             raise _translated(error, "", f"cannot open {path}: {error}") from error
