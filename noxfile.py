@@ -54,9 +54,9 @@ def proof(session: nox.Session) -> None:
 @nox.session
 def site(session: nox.Session) -> None:
     """Build the guide into `site/`; a block without a proof or a dead link is an error."""
-    install(session, project=True)
     if not LEDGER.exists():
         session.error(f"{LEDGER} is missing. Prove the blocks first: python -m nox -s proof")
+    install(session, project=True)
     build(session)
 
 
@@ -109,4 +109,4 @@ def refuse_a_taken_port(session: nox.Session) -> None:
         try:
             probe.bind((HOST, PORT))
         except OSError as error:
-            session.error(f"Port {PORT} of {HOST} cannot be used ({error.strerror}). End what listens there first.")
+            session.error(f"Port {PORT} of {HOST} cannot be used ({error.strerror}). End what listens there first")
