@@ -16,9 +16,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element
 
 from markdown import Extension, Markdown
 from markdown.postprocessors import Postprocessor
+from markdown.treeprocessors import Treeprocessor
 from markdown.util import Registry
 from mkdocs.utils import get_relative_url
 from pymdownx.snippets import SnippetExtension
@@ -66,6 +68,7 @@ class ProofExtension(Extension):
         self.md.preprocessors.register(includes, "snippet", 32)
         self.md.preprocessors.register(fences, "fenced_code_block", 25)
         self.md.treeprocessors.register(IndentedCode(self.md, includes), "melee_docs_indented_code", 31)
+        self.md.treeprocessors.register(Parsed(self.md, includes), "melee_docs_parsed", -100)
         self.md.postprocessors.register(Proofs(self, fences), "melee_docs", 0)
 
     @property
@@ -114,6 +117,17 @@ class ProofExtension(Extension):
         return page
 
 
+class Parsed(Treeprocessor):
+    """Comes last in the tree. Until then postprocessors are called for single headings, by the table of contents."""
+
+    def __init__(self, md: Markdown, includes: Includes) -> None:
+        super().__init__(md)
+        self.includes = includes
+
+    def run(self, root: Element) -> None:
+        self.includes.page.parsed = True
+
+
 class Proofs(Postprocessor):
     """Comes last: only what stands in the finished HTML, outside comments, is a block of the page."""
 
@@ -124,6 +138,8 @@ class Proofs(Postprocessor):
 
     def run(self, text: str) -> str:
         page = self.fences.page
+        if not page.parsed:
+            return text
         numbers = [int(match[1]) for match in HIDDEN_OR_MARK.finditer(text) if match[1]]
         visible = {number: self.fences.found[number] for number in numbers}
         problems = page.problems + [problem for found in visible.values() for problem in found.problems]

@@ -59,7 +59,7 @@ class PageInWork:
 
     `lines_before` counts the lines of front matter, which Markdown never sees; None when the text is a docstring,
     whose lines are not the page's. `docstring` names the documented object where that is known. In a page that is not
-    `watched`, nothing is looked for: it is shown as Markdown alone would.
+    `watched`, nothing is looked for: it is shown as Markdown alone would. `parsed` is set when the tree is complete.
     """
 
     root: Path
@@ -67,6 +67,7 @@ class PageInWork:
     lines_before: int | None = 0
     docstring: str = ""
     watched: bool = True
+    parsed: bool = False
     lines: list[Line] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 

@@ -150,6 +150,13 @@ def test_a_lenient_build_shows_what_is_not_proven(guide: Guide) -> None:
     ]
 
 
+def test_a_problem_is_shown_once_and_in_no_heading(guide: Guide) -> None:
+    guide.write("docs/index.md", "# Start\n\n## Second\n\nText.\n\n- ```py\n\n## Third\n")
+    page = guide.build()
+    assert page.count("✗") == 1
+    assert BeautifulSoup(page, "html.parser").find("h1", string="Start") is not None
+
+
 def test_a_strict_build_fails_with_every_problem_of_the_page_in_short_lines(guide: Guide) -> None:
     guide.write("docs/index.md", "```py\na = 1\n```\n\n```py\nb = 1\n```\n")
     guide.prove(lambda block: proven(block, problem="line 1 ran in no test" if "b" in block.text else ""))
