@@ -9,10 +9,8 @@ Options in `mkdocs.yml`, all of them with a default:
 `pymdownx.superfences` must be listed too; before or after makes no difference.
 """
 
-import html
 import os
 import re
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from markdown.postprocessors import Postprocessor
 from markdown.treeprocessors import Treeprocessor
 from markdown.util import Registry
 from mkdocs.utils import get_relative_url
+from msgspec import DecodeError
 from pymdownx.snippets import SnippetExtension
 from pymdownx.superfences import SuperFencesBlockPreprocessor
 
@@ -30,16 +29,10 @@ from melee_docs.blocks import GENERATED, Block, BlockError, Collected, Problem
 from melee_docs.fences import MARK, Fences
 from melee_docs.ledger import Ledger, Proof
 from melee_docs.leftovers import IndentedCode
+from melee_docs.proof_line import problem_line, proof_line, short_name
 from melee_docs.sources import Includes, PageInWork
 
 HIDDEN_OR_MARK = re.compile(rf"<!--.*?-->|{MARK.pattern}", re.DOTALL)
-NAMED_TESTS = 2
-# What a proof says for itself; other kinds name their evidence.
-WORDS = {
-    "executed": "run, output compared",
-    "transcript": "run, output compared",
-    "applied": "applied to the migrated database",
-}
 
 
 class ProofExtension(Extension):
@@ -140,15 +133,16 @@ class Proofs(Postprocessor):
         page = self.fences.page
         if not page.parsed:
             return text
-        numbers = [int(match[1]) for match in HIDDEN_OR_MARK.finditer(text) if match[1]]
-        visible = {number: self.fences.found[number] for number in numbers}
-        problems = page.problems + [problem for found in visible.values() for problem in found.problems]
+        visible = {int(mark[1]): self.fences.found[int(mark[1])] for mark in HIDDEN_OR_MARK.finditer(text) if mark[1]}
+        problems = [*page.problems, *self._lost(text)]
+        problems += [problem for found in visible.values() for problem in found.problems]
         collected: Collected | str = self.extension.getConfig("collected")
         if isinstance(collected, Collected):
             collected.blocks += [found.block for found in visible.values()]
             collected.problems += problems
             return MARK.sub("", text)
-        ledger = _read(self.extension.root / self.extension.getConfig("ledger"))
+        ledger, unread = _read(self.extension.root, Path(self.extension.getConfig("ledger")))
+        problems += unread
         proofs = {number: _proof(found.block, ledger) for number, found in visible.items()}
         unproven = [
             page.problem(_line_of(proof, visible[number].block), proof.problem)
@@ -157,9 +151,17 @@ class Proofs(Postprocessor):
         ]
         if self.extension.getConfig("strict") and problems + unproven:
             raise BlockError(problems + unproven)
-        shown = {number: _shown(proof, visible[number].block, self._link) for number, proof in proofs.items()}
+        shown = {number: proof_line(proof, visible[number].block, self._link) for number, proof in proofs.items()}
         text = MARK.sub(lambda mark: shown.get(int(mark[1]), ""), text)
-        return "".join(_missing(str(problem)) for problem in sorted(set(problems))) + text
+        return "".join(problem_line(str(problem)) for problem in sorted(set(problems))) + text
+
+    def _lost(self, text: str) -> list[Problem]:
+        reached = {int(mark[1]) for mark in MARK.finditer(text)}
+        return [
+            self.fences.page.problem(found.block.page_line, "the block does not reach the finished page; move it out")
+            for number, found in enumerate(self.fences.found)
+            if number not in reached
+        ]
 
     def _link(self, test: str) -> str:
         """`tests/examples/test_board.py::test_x` is shown on `about/tests/tests-examples-test_board/`, at `#test_x`."""
@@ -167,9 +169,9 @@ class Proofs(Postprocessor):
         page = GENERATED + file.removesuffix(".py").replace("/", "-")
         site = self.extension.site
         if site is None:
-            return f"{page}/#{_short(name)}"
+            return f"{page}/#{short_name(name)}"
         page += "/" if site.config.use_directory_urls else ".html"
-        return f"{get_relative_url(page, site.file.url)}#{_short(name)}"
+        return f"{get_relative_url(page, site.file.url)}#{short_name(name)}"
 
 
 def _proof(block: Block, ledger: dict[str, Proof]) -> Proof:
@@ -183,34 +185,6 @@ def _line_of(proof: Proof, block: Block) -> int:
     return block.page_line + (proof.problem_line - proof.page_line if proof.problem_line else 0)
 
 
-def _shown(proof: Proof, block: Block, link: Callable[[str], str]) -> str:
-    if not proof.holds:
-        return _missing(proof.problem)
-    return _line(f"not run: {html.escape(block.skip)}" if block.skip else f"✓ {_evidence(proof, link)}")
-
-
-def _evidence(proof: Proof, link: Callable[[str], str]) -> str:
-    tests = {_short(test): test for test in reversed(proof.evidence) if "::" in test}
-    if tests:
-        names = [f'<a href="{html.escape(link(tests[name]))}">{html.escape(name)}</a>' for name in reversed(tests)]
-        more = f" and {len(names) - NAMED_TESTS} more" if len(names) > NAMED_TESTS else ""
-        return f"{'rendered' if proof.kind == 'rendered' else 'proven'} by {', '.join(names[:NAMED_TESTS])}{more}"
-    return WORDS.get(proof.kind) or html.escape("; ".join(proof.evidence) or proof.kind)
-
-
-def _short(test: str) -> str:
-    """`tests/test_board.py::TestBoard::test_x[1]` is `test_x`."""
-    return test.partition("[")[0].rpartition("::")[2]
-
-
-def _line(content: str) -> str:
-    return f'<div class="proof" data-search-exclude>{content}</div>'
-
-
-def _missing(problem: str) -> str:
-    return f'<div class="proof proof--missing" data-search-exclude>✗ {html.escape(problem)}</div>'
-
-
 def _lines_before(page: PageInWork, source: str, body: str) -> int:
     if not source.endswith(body):
         page.refuse(0, "a plugin changed the page before Markdown saw it, so lines are lost; do it in an extension")
@@ -218,17 +192,22 @@ def _lines_before(page: PageInWork, source: str, body: str) -> int:
     return source.count("\n", 0, len(source) - len(body))
 
 
-def _read(ledger: Path) -> dict[str, Proof]:
-    if not ledger.exists():
-        return {}
-    stat = ledger.stat()
-    return _decoded(ledger, stat.st_mtime_ns, stat.st_size)
+def _read(root: Path, ledger: Path) -> tuple[dict[str, Proof], list[Problem]]:
+    """The proofs by the keys of their blocks: none of them while there is no ledger, or one that cannot be read."""
+    file = root / ledger
+    if not file.exists():
+        return {}, []
+    stat = file.stat()
+    try:
+        return _decoded(file, stat.st_mtime_ns, stat.st_size), []
+    except DecodeError as error:
+        return {}, [Problem(ledger, 0, f"not a ledger of proofs ({error}); run `python -m melee_docs prove`")]
 
 
 @lru_cache(maxsize=1)
-def _decoded(ledger: Path, _changed_at: int, _size: int) -> dict[str, Proof]:
+def _decoded(file: Path, _changed_at: int, _size: int) -> dict[str, Proof]:
     """Every page reads the ledger; it is decoded once, and again when it was written anew."""
-    return {proof.key: proof for proof in Ledger.read(ledger).proofs}
+    return {proof.key: proof for proof in Ledger.read(file).proofs}
 
 
 def _registered(registry: Registry[Any], name: str) -> Any:

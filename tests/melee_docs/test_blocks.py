@@ -100,10 +100,13 @@ def test_all_pages_are_read_but_not_those_made_from_the_proofs(guide: Guide) -> 
     assert {block.page.as_posix() for block in guide.blocks("# Start\n")} == {"docs/b.md", "docs/a/z.md"}
 
 
-def test_front_matter_counts_in_the_line(guide: Guide) -> None:
-    (block,) = guide.blocks("---\ntitle: x\n---\n\n\n```py\na = 1\n```\n")
-    assert block.page_line == 6
-    assert block.origins == (Origin(Path("docs/index.md"), 7),)
+@pytest.mark.parametrize(
+    ("before", "line"), [("---\ntitle: x\n---\n\n\n", 6), ("title: x\n\n", 3), ("\n\n\n", 4), ("\ufeff\n", 2), ("", 1)]
+)
+def test_what_mkdocs_strips_from_the_top_counts_in_the_line(guide: Guide, before: str, line: int) -> None:
+    (block,) = guide.blocks(f"{before}```py\na = 1\n```\n")
+    assert block.page_line == line
+    assert block.origins == (Origin(Path("docs/index.md"), line + 1),)
 
 
 def test_the_problems_of_all_pages_are_told_at_once(guide: Guide) -> None:

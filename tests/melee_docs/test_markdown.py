@@ -120,6 +120,13 @@ def test_the_lines_of_a_named_section_are_highlighted(guide: Guide) -> None:
     assert marked == ["    self.timer = 1\n", "    self.other = 2\n"]
 
 
+def test_lines_are_highlighted_by_name_in_code_that_the_page_itself_has(guide: Guide) -> None:
+    marked = "# --8<-- [start:second]\nb = 2\n# --8<-- [end:second]\n"
+    guide.write("docs/index.md", f'```py highlight="second"\n\na = 1\n{marked}```\n')
+    soup = BeautifulSoup(guide.build(), "html.parser")
+    assert [line.get_text() for line in soup.select(".hll")] == ["b = 2\n"]
+
+
 def test_the_copy_button_of_a_transcript_copies_the_commands(guide: Guide) -> None:
     guide.write("docs/index.md", '```console app="a"\n$ echo "a" \\\n> b\na b\n$ ls\n```\n')
     guide.prove(lambda block: proven(block, "transcript"))
@@ -220,6 +227,22 @@ def test_a_ledger_that_is_written_anew_is_read_anew(guide: Guide) -> None:
     assert texts(guide.build()) == ["✗ not yet"]
     guide.prove(proven)
     assert texts(guide.build()) == ["✓ run, output compared"]
+
+
+@pytest.mark.parametrize("content", ["[{]", '[{"key": 1}]', '{"proofs": []}', ""])
+def test_a_ledger_that_cannot_be_read_proves_nothing_and_says_so(guide: Guide, content: str) -> None:
+    guide.write("docs/index.md", "```py\na = 1\n```\n")
+    guide.write(".proof/proof.json", content)
+    broken, missing = texts(guide.build())
+    assert broken.startswith("✗ .proof/proof.json:0: not a ledger of proofs (")
+    assert missing == f"✗ {MISSING}"
+
+
+def test_a_page_that_a_plugin_changed_has_lost_its_lines(guide: Guide) -> None:
+    guide.configure(more="plugins: []\nhooks: [hook.py]\n")
+    guide.write("hook.py", "def on_page_markdown(markdown, **_):\n    return markdown + '\\nMore.'\n")
+    guide.write("docs/index.md", "# Start\n")
+    assert "docs/index.md:0: a plugin changed the page before Markdown saw it, " in mkdocs(guide, strict="1").stderr
 
 
 def test_an_included_report_that_is_missing_fails_only_the_site(guide: Guide) -> None:

@@ -1,0 +1,41 @@
+"""The line under a block: what proves it, why it is not run, or what is wrong."""
+
+import html
+from collections.abc import Callable
+
+from melee_docs.blocks import Block
+from melee_docs.ledger import Proof
+
+NAMED_TESTS = 2
+# What a proof says for itself; other kinds name their evidence.
+WORDS = {
+    "executed": "run, output compared",
+    "transcript": "run, output compared",
+    "applied": "applied to the migrated database",
+}
+
+
+def proof_line(proof: Proof, block: Block, link: Callable[[str], str]) -> str:
+    """HTML for a block and its proof; `link` gives the address at which a test's source is shown."""
+    if not proof.holds:
+        return problem_line(proof.problem)
+    content = f"not run: {html.escape(block.skip)}" if block.skip else f"✓ {_evidence(proof, link)}"
+    return f'<div class="proof" data-search-exclude>{content}</div>'
+
+
+def problem_line(problem: str) -> str:
+    return f'<div class="proof proof--missing" data-search-exclude>✗ {html.escape(problem)}</div>'
+
+
+def short_name(test: str) -> str:
+    """`tests/test_board.py::TestBoard::test_x[1]` is `test_x`."""
+    return test.partition("[")[0].rpartition("::")[2]
+
+
+def _evidence(proof: Proof, link: Callable[[str], str]) -> str:
+    tests = {short_name(test): test for test in reversed(proof.evidence) if "::" in test}
+    if not tests:
+        return WORDS.get(proof.kind) or html.escape("; ".join(proof.evidence) or proof.kind)
+    names = [f'<a href="{html.escape(link(tests[name]))}">{html.escape(name)}</a>' for name in reversed(tests)]
+    more = f" and {len(names) - NAMED_TESTS} more" if len(names) > NAMED_TESTS else ""
+    return f"{'rendered' if proof.kind == 'rendered' else 'proven'} by {', '.join(names[:NAMED_TESTS])}{more}"
