@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from zoneinfo import ZoneInfo
 
 from flask import Flask
 from flask.testing import FlaskClient
@@ -77,6 +78,7 @@ class AppUnderTest(_Entered):
         folder: of the app.
         clock: what `melee.now()` and timers read; default: one that stands at 2030-01-01 00:00 UTC until moved.
         data: a data folder that is kept; default: a temporary one.
+        timezone: an IANA name such as `"Europe/Paris"` in place of the app's `[app] timezone`.
 
     Attributes:
         client: Flask's test client.
@@ -86,9 +88,17 @@ class AppUnderTest(_Entered):
         project: its folders.
     """
 
-    def __init__(self, folder: Path | str, *, clock: ManualClock | None = None, data: Path | str | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path | str,
+        *,
+        clock: ManualClock | None = None,
+        data: Path | str | None = None,
+        timezone: str = "",
+    ) -> None:
         super().__init__(folder, data)
         self.clock = clock or ManualClock()
+        self._zone = ZoneInfo(timezone) if timezone else None
         self.flask: Flask
         self.client: FlaskClient
         self._host: Host
@@ -100,7 +110,7 @@ class AppUnderTest(_Entered):
         app.testing = True
         self.classes = classes_below(self.project.folder)
         self._stack.callback(lambda: self._hosting.close())
-        self._host = self._hosting.enter_context(hosted(self.project, self.clock))
+        self._host_objects()
 
     def fire_due(self) -> list[str]:
         """Fires every timer that is due now, and those that become due by it; returns the objects as `Class/id`.
@@ -123,7 +133,10 @@ class AppUnderTest(_Entered):
     def restart(self) -> None:
         """Ends the hosting of the objects and begins it anew, as a deploy would."""
         self._hosting.close()
-        self._host = self._hosting.enter_context(hosted(self.project, self.clock))
+        self._host_objects()
+
+    def _host_objects(self) -> None:
+        self._host = self._hosting.enter_context(hosted(self.project, self.clock, zone=self._zone))
 
 
 class WorkerUnderTest(_Entered):

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import tzinfo
 from pathlib import Path
 
 from melee import clock
@@ -47,9 +48,10 @@ def hosted(
     project: Project,
     time: Clock,
     reached: Callable[[str], None] = lambda _point: None,
+    zone: tzinfo | None = None,
 ) -> Iterator[Host]:
     """Inside, this process hosts the objects of a project that is loaded: handles find them, `melee.now()` reads
-    `time` in the app's zone.
+    `time` in `zone` (default: the app's).
 
     Raises:
         AlreadyRunning: another process hosts them.
@@ -57,7 +59,7 @@ def hosted(
     classes = classes_below(project.folder)
     host = Host(classes, project.data, project.migrations / "objects", time, project.config.objects, reached)
     try:
-        with clock.installed(time, project.config.zone), owned_by(host):
+        with clock.installed(time, zone or project.config.zone), owned_by(host):
             yield host
     finally:
         host.close()
