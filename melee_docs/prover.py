@@ -41,7 +41,6 @@ TEMPLATE = Method("rendered", lambda block, project: template.prove(block, proje
 CONSOLE = Method("transcript", lambda block, project: console.prove(block, project.root))
 DIAGRAM = Method("drawn", lambda block, _: diagram.prove(block))
 CONFIG = Method("config", lambda block, _: config.prove(block))
-TEXT = Method("skipped", lambda _block, _: ("plain text, nothing to run",))
 
 # By language: the method for a block that comes from a file, and for one that is written in the page.
 METHODS: dict[str, tuple[Method, Method]] = {
@@ -52,7 +51,6 @@ METHODS: dict[str, tuple[Method, Method]] = {
     "console": (CONSOLE, CONSOLE),
     "mermaid": (DIAGRAM, DIAGRAM),
     **dict.fromkeys(config.READERS, (CONFIG, CONFIG)),
-    "text": (TEXT, TEXT),
 }
 
 

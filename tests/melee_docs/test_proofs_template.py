@@ -37,6 +37,8 @@ ARMS = """
 {% endif %}
 """
 TESTS = """
+import subprocess
+import sys
 from pathlib import Path
 
 import flask
@@ -64,6 +66,12 @@ def test_arm_without_error(app):
     assert "well" in flask.render_template("arms.html", error=False)
 
 
+def test_spawned():
+    render = "import flask, sys; app = flask.Flask('board', template_folder=sys.argv[1]); app.app_context().push()"
+    code = f"{render}; print(flask.render_template('spawned.html', text='a'))"
+    assert subprocess.run([sys.executable, "-c", code, TEMPLATES], capture_output=True).stdout.strip() == b"<p>a</p>"
+
+
 def test_broken(app):
     flask.render_template("only_broken.html")
     assert False
@@ -75,10 +83,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> AProject:
     project = AProject(tmp_path_factory.mktemp("project"))
     for name, text in {"base": BASE, "index": INDEX, "arms": ARMS, "footer": "<footer>melee</footer>\n"}.items():
         project.write(f"{FOLDER}/{name}.html", text)
-    for name in ("never", "only_broken"):
+    for name in ("never", "only_broken", "spawned"):
         project.write(f"{FOLDER}/{name}.html", "<p>{{ text }}</p>\n")
     project.write("tests/test_board.py", TESTS)
-    assert "proof: 3 passing tests recorded" in project.record("tests").stdout
+    assert "proof: 4 passing tests recorded" in project.record("tests").stdout
     return project
 
 
@@ -89,6 +97,10 @@ def shown(project: AProject, name: str, first: int = 1, last: int = 10_000) -> B
 def test_shown_lines_that_a_passing_test_rendered_are_proven_by_it(project: AProject) -> None:
     proof = project.prove(shown(project, "index", 9, 15))
     assert (proof.kind, proof.evidence) == ("rendered", ("tests/test_board.py::test_names",))
+
+
+def test_a_template_rendered_in_another_process_is_proven_by_the_test_that_started_it(project: AProject) -> None:
+    assert project.prove(shown(project, "spawned")).evidence == ("tests/test_board.py::test_spawned",)
 
 
 @pytest.mark.parametrize("name", ["base", "footer"])
