@@ -5,6 +5,7 @@ from the object worker to its caller and be the same error there.
 """
 
 import dataclasses
+import traceback
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,18 @@ def from_values(name: str, values: dict[str, Any]) -> MeleeError:
     if found is None:
         raise LookupError(f"no error of melee is called {name}")
     return found(**values)
+
+
+def described(error: BaseException) -> tuple[str, str]:
+    """The message and the traceback of any error, as text that can be sent: UTF-8 can encode it, and it is there even
+    when the error's own `__str__` raises."""
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001 - whatever the error's own code does
+        message = f"<str() of this {type(error).__name__} failed>"
+    texts = message, "".join(traceback.format_exception(error))
+    message, trace = (text.encode(errors="backslashreplace").decode() for text in texts)
+    return message, trace
 
 
 def _by_name(root: type[MeleeError]) -> dict[str, type[MeleeError]]:

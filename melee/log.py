@@ -6,24 +6,25 @@ one of them is called but warnings and errors, which go to standard error.
 
 import logging
 import sys
-import traceback
 from collections.abc import Mapping, MutableMapping
 from typing import IO, Any
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
+from melee.errors import described
+
 _Event = MutableMapping[str, Any]
 
 
-def to_lines(stream: IO[str] = sys.stdout) -> None:
-    """A line an event: its words, then its fields; a traceback below it."""
-    _configure(stream, logging.INFO, _as_line)
+def to_lines(stream: IO[str] | None = None) -> None:
+    """A line an event, to `stream` (default: standard output): its words, its fields; a traceback below it."""
+    _configure(stream or sys.stdout, logging.INFO, _as_line)
 
 
-def to_json(stream: IO[str] = sys.stdout) -> None:
-    """A JSON object a line, with `level` and `timestamp` in UTC."""
-    _configure(stream, logging.INFO, structlog.processors.JSONRenderer(ensure_ascii=False))
+def to_json(stream: IO[str] | None = None) -> None:
+    """A JSON object a line, to `stream` (default: standard output), with `level` and `timestamp` in UTC."""
+    _configure(stream or sys.stdout, logging.INFO, structlog.processors.JSONRenderer(ensure_ascii=False))
 
 
 def _configure(stream: IO[str], level: int, render: Any) -> None:
@@ -33,6 +34,7 @@ def _configure(stream: IO[str], level: int, render: Any) -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             _with_traceback,
             render,
+            _encodable,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.WriteLoggerFactory(file=stream),  # type: ignore[arg-type]
@@ -41,11 +43,17 @@ def _configure(stream: IO[str], level: int, render: Any) -> None:
 
 
 def _with_traceback(_logger: Any, _name: str, event: _Event) -> _Event:
-    error = event.pop("raised", None)
-    if isinstance(error, BaseException):
-        event["error"] = f"{type(error).__name__}: {error}"
-        event["traceback"] = "".join(traceback.format_exception(error))
+    given = event.pop("exc_info", None)
+    error = given if isinstance(given, BaseException) else sys.exception() if given else None
+    if error:
+        message, event["traceback"] = described(error)
+        event["error"] = f"{type(error).__name__}: {message}"
     return event
+
+
+def _encodable(_logger: Any, _name: str, line: str) -> str:
+    # A lone surrogate in a message must not end the process that logs it. JSON writes it the same way.
+    return line.encode(errors="backslashreplace").decode()
 
 
 def _as_line(_logger: Any, _name: str, event: Mapping[str, Any]) -> str:
@@ -73,27 +81,31 @@ def timer_fired(name: str) -> None:
 
 
 def timer_failed(name: str, error: BaseException) -> None:
-    _log.error(f"timer {name} -> on_timer raised; it is not set again", raised=error)
+    _log.error(f"timer {name} -> on_timer raised; it is not set again", exc_info=error)
 
 
 def timer_waits(name: str, error: BaseException) -> None:
-    _log.error(f"timer {name} is due but the object cannot be loaded; tried again later", raised=error)
+    _log.error(f"timer {name} is due but the object cannot be loaded; tried again later", exc_info=error)
 
 
 def call_failed(name: str, method: str, error: BaseException) -> None:
-    _log.warning(f"call {name}.{method} raised", raised=error)
+    _log.warning(f"call {name}.{method} raised", exc_info=error)
 
 
 def commit_failed(name: str, error: BaseException) -> None:
-    _log.error(f"commit of {name} failed; its instance is dropped", raised=error)
+    _log.error(f"commit of {name} failed; its instance is dropped", exc_info=error)
 
 
 def index_not_settled(error: BaseException) -> None:
-    _log.error("the registry of objects cannot be written; it is early until it can", raised=error)
+    _log.error("the registry of objects cannot be written; it is early until it can", exc_info=error)
 
 
 def registry_rebuilt(objects: int) -> None:
     _log.warning("the registry of objects was rebuilt from their files", objects=objects)
+
+
+def wal_left_behind(path: str, error: BaseException) -> None:
+    _log.warning("the disk refused to move the WAL into its file; it is read from where it is", file=path, raised=error)
 
 
 def file_unreadable(path: str, error: BaseException) -> None:
