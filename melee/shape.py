@@ -58,7 +58,8 @@ def _check(value: Any, where: str, path: tuple[str | int, ...], depth: int) -> N
             _check_characters(value, where, path)
     elif kind is int:
         if not _INT_AT_LEAST <= value <= _INT_AT_MOST:
-            raise _refused(where, path, f"the int {value:.3e} does not fit into 64 bits; pass it as a string")
+            size = f"an int of {value.bit_length()} bits"
+            raise _refused(where, path, f"{size} is beyond -2**63 to 2**63 - 1; pass it as a string")
     elif kind is float:
         if not math.isfinite(value):
             raise _refused(where, path, f"{value} is not a number JSON knows; pass None or a string")
