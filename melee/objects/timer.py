@@ -45,7 +45,7 @@ def _moment(seconds: float, given: object) -> float:
 
 
 def _aware(at: datetime) -> datetime:
-    if at.tzinfo is None:
+    if at.utcoffset() is None:
         raise TimerError(f"at={at} has no time zone; start from melee.now(), or pass datetime(…, tzinfo=…)")
     return at
 
@@ -53,6 +53,10 @@ def _aware(at: datetime) -> datetime:
 def _number(name: str, value: object, instead: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TimerError(f"{name}={value!r} is of type {type(value).__name__}; {instead}")
-    if not math.isfinite(value):
-        raise TimerError(f"{name}={value} is no moment; {instead}")
-    return float(value)
+    try:
+        seconds = float(value)
+    except OverflowError:
+        seconds = math.inf
+    if not math.isfinite(seconds):
+        raise TimerError(f"{name}={seconds} is no moment; {instead}")
+    return seconds
