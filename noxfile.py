@@ -64,7 +64,7 @@ def site(session: nox.Session) -> None:
 def browser(session: nox.Session) -> None:
     """Open every built page in a real browser, on a desk and on a phone, by day and by night."""
     install(session, "browser")
-    session.run("python", "-m", "pytest", "tests/site", *session.posargs)
+    session.run("python", "-m", "pytest", "-rs", "tests/site", *session.posargs)
 
 
 @nox.session(default=False)
