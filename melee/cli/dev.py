@@ -1,0 +1,176 @@
+"""`melee dev`: the app in this folder, its objects in the same process, again after every edit."""
+
+import io
+import os
+import signal
+import socket
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import click
+from werkzeug.debug import DebuggedApplication
+from werkzeug.serving import make_server
+
+from melee import log
+from melee.cli.reloading import STOP_SIGNALS, Sources, begin_anew, inherited_socket
+from melee.cli.words import visible
+from melee.clock import SystemClock
+from melee.errors import BadInput
+from melee.objects.host import Host
+from melee.objects.hosting import hosted, write_handles
+from melee.project import Project
+
+LOOK_SECONDS = 1
+# Between two groups of overdue timers, so that callers have their turn.
+_BREATH_SECONDS = 0.01
+_RETRY_SECONDS = 5
+_GRACE_SECONDS = 3
+_POLL_SECONDS = 0.05
+
+_WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+@click.command()
+@click.argument("app", default=".", type=click.Path(path_type=Path))
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", default=5000, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one.")
+@click.option("--no-reload", is_flag=True, help="Do not start again when a file of the app changes.")
+def dev(app: Path, host: str, port: int, no_reload: bool) -> None:
+    """Serve the app in folder APP (default: this one) for development.
+
+    Errors open Flask's debugger in the browser. Durable objects live in this process; their timers are looked at
+    about once a second. An edit of the code, db/, templates/ or melee.toml starts it again. Ctrl-C stops it.
+
+    \b
+    Examples:
+      melee dev
+      melee dev board --port 8000
+    """
+    environment = dict(os.environ)
+    inherited = inherited_socket()
+    try:
+        _let_signals_stop()
+        project = Project.at(app)
+        with inherited or _listen(host, port) as listener:
+            if not inherited:
+                click.echo(f"{project.folder.name} on {_url(host, listener)} (Ctrl-C stops it)")
+                click.echo(f"data in {project.data}")
+            log.to_lines()
+            if no_reload:
+                _serve(project, host, listener)
+            else:
+                _serve_until_changed(project, host, listener)
+                begin_anew(listener, environment)
+    except KeyboardInterrupt:
+        click.echo("stopped", err=True)
+
+
+def _let_signals_stop() -> None:
+    """SIGTERM ends the main thread as Ctrl-C does; both were held back while the process replaced itself."""
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+        raise BadInput(f"cannot listen on {host} port {port}: {reason}; choose another --host or --port") from error
+
+
+def _url(host: str, listener: socket.socket) -> str:
+    port = listener.getsockname()[1]
+    if host in ("0.0.0.0", "::"):
+        return f"http://localhost:{port}/ and every other address of this machine"
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def _serve(project: Project, host: str, listener: socket.socket) -> None:
+    """Serves until a signal."""
+    app = _load(project)
+    with _hosting(project), _answering(app, host, listener):
+        threading.Event().wait()
+
+
+def _serve_until_changed(project: Project, host: str, listener: socket.socket) -> None:
+    """Serves until a source changes; an app that does not load is answered for by its error."""
+    sources = Sources(project.folder)
+    objects: AbstractContextManager[None]
+    try:
+        app = _load(project)
+        objects = _hosting(project)
+    except BadInput as error:
+        click.echo(f"melee: {visible(str(error))}; waiting for the next edit", err=True)
+        app, objects = _failing_with(error), nullcontext()
+    with objects, _answering(app, host, listener):
+        click.echo(f"{sources.wait_for_change()} changed; starting again")
+
+
+def _load(project: Project) -> _WsgiApp:
+    # Flask reads this when the app is made: errors reach the debugger, templates are read anew.
+    os.environ.setdefault("FLASK_DEBUG", "1")
+    app: _WsgiApp = project.load().app
+    _ = project.config
+    write_handles(project)
+    return app
+
+
+def _failing_with(error: BadInput) -> _WsgiApp:
+    def fail(environ: dict[str, Any], _start_response: Callable[..., Any]) -> Iterable[bytes]:
+        # The terminal has its line already; the traceback is for the browser.
+        environ["wsgi.errors"] = io.StringIO()
+        raise error.with_traceback(None)
+
+    return fail
+
+
+@contextmanager
+def _answering(app: _WsgiApp, host: str, listener: socket.socket) -> Iterator[None]:
+    """Inside, requests are answered: each in a thread, errors by the debugger."""
+    debugged = DebuggedApplication(app, evalex=True)
+    debugged.trusted_hosts.append(host)
+    server = make_server(host, listener.getsockname()[1], debugged, threaded=True, fd=listener.fileno())
+    threading.Thread(target=server.serve_forever, args=(_POLL_SECONDS,), daemon=True).start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+
+
+@contextmanager
+def _hosting(project: Project) -> Iterator[None]:
+    """Inside, this process hosts the objects of a loaded app and looks for due timers.
+
+    Its end waits for a call that is running, but not for ever: what was confirmed is on disk already.
+    """
+    stopping = threading.Event()
+    with ExitStack() as entered:
+        host = entered.enter_context(hosted(project, SystemClock()))
+        hosting = entered.pop_all()
+    thread = threading.Thread(target=_look_for_due_timers, args=(host, hosting, stopping), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join(_GRACE_SECONDS)
+        if thread.is_alive():
+            click.echo("a call of an object is still running; it is cut off, and what it wrote is undone", err=True)
+
+
+def _look_for_due_timers(host: Host, hosting: ExitStack, stopping: threading.Event) -> None:
+    wait_seconds: float = LOOK_SECONDS
+    with hosting:
+        while not stopping.wait(wait_seconds):
+            try:
+                wait_seconds = _BREATH_SECONDS if host.fire_due() else LOOK_SECONDS
+                host.unload_idle()
+            except Exception:  # noqa: BLE001 - a full disk, say: shown, and tried again
+                wait_seconds = _RETRY_SECONDS
+                click.echo(f"melee: looking for due timers failed\n{traceback.format_exc()}", err=True)
