@@ -19,8 +19,6 @@ from xml.etree.ElementTree import Element
 from markdown import Extension, Markdown
 from markdown.postprocessors import Postprocessor
 from markdown.treeprocessors import Treeprocessor
-from markdown.util import Registry
-from mkdocs.utils import get_relative_url
 from msgspec import DecodeError
 from pymdownx.snippets import SnippetExtension
 from pymdownx.superfences import SuperFencesBlockPreprocessor
@@ -29,6 +27,7 @@ from melee_docs.blocks import GENERATED, Block, BlockError, Collected, Problem
 from melee_docs.fences import MARK, Fences
 from melee_docs.ledger import Ledger, Proof
 from melee_docs.leftovers import IndentedCode
+from melee_docs.place import place_of, registered
 from melee_docs.proof_line import problem_line, proof_line, short_name
 from melee_docs.sources import Includes, PageInWork
 
@@ -66,16 +65,11 @@ class ProofExtension(Extension):
 
     @property
     def root(self) -> Path:
-        """The folder of mkdocs.yml is known only while MkDocs renders a page."""
+        """The folder of mkdocs.yml is known only while a page is rendered."""
         if configured := self.getConfig("root"):
             return Path(configured).resolve()
-        site = self.site
-        return Path.cwd() if site is None else Path(site.config.config_file_path).resolve().parent
-
-    @property
-    def site(self) -> Any:
-        """MkDocs' treeprocessor, which knows `file` and `config`; None outside MkDocs."""
-        return _registered(self.md.treeprocessors, "relpath")
+        place = place_of(self.md)
+        return Path.cwd() if place is None else place.root
 
     def _snippet_options(self) -> dict[str, Any]:
         listed = [extension for extension in self.md.registeredExtensions if isinstance(extension, SnippetExtension)]
@@ -83,7 +77,7 @@ class ProofExtension(Extension):
         return options
 
     def _superfences(self) -> SuperFencesBlockPreprocessor:
-        fences = _registered(self.md.preprocessors, "fenced_code_block")
+        fences = registered(self.md.preprocessors, "fenced_code_block")
         if not isinstance(fences, SuperFencesBlockPreprocessor):
             raise BlockError(
                 [_of_config("melee_docs.markdown needs pymdownx.superfences; list it in markdown_extensions")]
@@ -97,16 +91,16 @@ class ProofExtension(Extension):
         return (self.root / self.getConfig("ledger")).parent if self.getConfig("collected") else None
 
     def _open_page(self, lines: list[str]) -> PageInWork:
-        root, site = self.root, self.site
-        if site is None:
+        root, place = self.root, place_of(self.md)
+        if place is None:
             return PageInWork(root, Path("page.md"))
-        path = Path(site.config.docs_dir).resolve().relative_to(root) / site.file.src_uri
-        page = PageInWork(root, path, watched=not site.file.src_uri.startswith(GENERATED))
-        if docstring := _registered(self.md.treeprocessors, "mkdocstrings_ids"):
+        path = place.docs.relative_to(root) / place.page
+        page = PageInWork(root, path, watched=not place.page.startswith(GENERATED))
+        if docstring := registered(self.md.treeprocessors, "mkdocstrings_ids"):
             page.lines_before = None
             page.docstring = docstring.id_prefix.removesuffix("--") or "an object"
         elif page.watched:
-            page.lines_before = _lines_before(page, site.file.content_string, "\n".join(lines))
+            page.lines_before = _lines_before(page, place.read(), "\n".join(lines))
         return page
 
 
@@ -167,11 +161,8 @@ class Proofs(Postprocessor):
         """`tests/examples/test_board.py::test_x` is shown on `about/tests/tests-examples-test_board/`, at `#test_x`."""
         file, _, name = test.partition("::")
         page = GENERATED + file.removesuffix(".py").replace("/", "-")
-        site = self.extension.site
-        if site is None:
-            return f"{page}/#{short_name(name)}"
-        page += "/" if site.config.use_directory_urls else ".html"
-        return f"{get_relative_url(page, site.file.url)}#{short_name(name)}"
+        place = place_of(self.md)
+        return f"{page if place is None else place.link_to(page)}#{short_name(name)}"
 
 
 def _proof(block: Block, ledger: dict[str, Proof]) -> Proof:
@@ -208,12 +199,6 @@ def _read(root: Path, ledger: Path) -> tuple[dict[str, Proof], list[Problem]]:
 def _decoded(file: Path, _changed_at: int, _size: int) -> dict[str, Proof]:
     """Every page reads the ledger; it is decoded once, and again when it was written anew."""
     return {proof.key: proof for proof in Ledger.read(file).proofs}
-
-
-def _registered(registry: Registry[Any], name: str) -> Any:
-    if name not in registry:
-        return None
-    return registry[name]
 
 
 def _of_config(what: str) -> Problem:
