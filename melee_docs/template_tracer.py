@@ -9,6 +9,7 @@ Coverage loads it in every measured process, so it imports nothing but coverage.
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from dis import get_instructions
 from pathlib import Path
@@ -19,6 +20,9 @@ from coverage.plugin_support import Plugins
 from coverage.types import TConfigSectionOut
 
 SUFFIXES = {".html", ".jinja", ".j2", ".txt", ".xml"}
+# By these names and words Jinja's compiled code reports a missing filter, argument or import, or a wrong assignment.
+RAISED = {"KeyError", "TemplateRuntimeError"}
+REPORTS = ("was not provided", "does not export the requested name")
 
 
 class TemplatePlugin(CoveragePlugin):
@@ -66,22 +70,36 @@ def rendered_lines(code: CodeType, marks: list[tuple[int, int]]) -> Iterator[tup
     """Pairs of compiled line and template line, for `code` and the functions inside it.
 
     `marks` are Jinja's own (compiled line, template line), rising. Lines before a function's first mark set it up and
-    render nothing; so does the line that would report a macro's missing argument.
+    render nothing; neither do the lines that only report a mistake in the template.
     """
-    missing_argument = {
-        instruction.positions.lineno
-        for instruction in get_instructions(code)
-        if isinstance(instruction.argval, str)
-        and instruction.argval.endswith("was not provided")
-        and instruction.positions
-    }
-    for compiled in sorted({line for _, _, line in code.co_lines() if line} - {code.co_firstlineno} - missing_argument):
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    lines = {line for _, _, line in code.co_lines() if line} - {code.co_firstlineno} - reporting_lines(code)
+    for function in inner:
+        if function.co_varnames == ("unused",):
+            # What stands in for a filter or a test that is missing, and raises.
+            last = max(line for _, _, line in function.co_lines() if line)
+            lines -= set(range(function.co_firstlineno, last + 1))
+        else:
+            yield from rendered_lines(function, marks)
+    for compiled in sorted(lines):
         before = [line for mark, line in marks if code.co_firstlineno <= mark <= compiled]
         if before:
             yield compiled, before[-1]
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield from rendered_lines(inner, marks)
+
+
+def reporting_lines(code: CodeType) -> set[int]:
+    """The compiled lines of `code` that run only when the template is wrong."""
+    names: dict[int, set[str]] = defaultdict(set)
+    texts: dict[int, str] = defaultdict(str)
+    for instruction in get_instructions(code):
+        line = instruction.positions.lineno if instruction.positions else None
+        if line and isinstance(instruction.argval, str):
+            if instruction.opname == "LOAD_CONST":
+                texts[line] += instruction.argval
+            else:
+                names[line].add(instruction.argval)
+    reports = {line for line, text in texts.items() if any(words in text for words in REPORTS)}
+    return {line for line in names if names[line] & RAISED or (line in reports and "undefined" in names[line])}
 
 
 def coverage_init(registry: Plugins, options: TConfigSectionOut) -> None:

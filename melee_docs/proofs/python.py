@@ -23,11 +23,9 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 def prove(block: Block, run: RecordedRun) -> tuple[str, ...]:
     """The names of a few passing tests that ran every line shown. Raises `NotProvenError`."""
-    tests: set[str] = set()
-    for file, shown in shown_lines(block).items():
-        tests.update(prove_file(file, shown, run))
-    run.require_current(*sorted({run.tests[test].file for test in tests}))
-    return tuple(sorted(tests))
+    tests = [test for file, lines in shown_lines(block).items() for test in prove_file(file, lines, run)]
+    run.require_current(*(run.tests[test].file for test in tests))
+    return tuple(dict.fromkeys(tests))
 
 
 def shown_lines(block: Block) -> dict[str, set[int]]:

@@ -16,9 +16,9 @@ def prove(block: Block, run: RecordedRun) -> tuple[str, ...]:
         raise NotProvenError(
             "a template written in the page is rendered by no test; show it from an app's templates folder"
         )
-    tests = {test for file, lines in shown.items() for test in prove_file(file, lines, run)}
-    run.require_current(*sorted({run.tests[test].file for test in tests}))
-    return tuple(sorted(tests))
+    tests = [test for file, lines in shown.items() for test in prove_file(file, lines, run)]
+    run.require_current(*(run.tests[test].file for test in tests))
+    return tuple(dict.fromkeys(tests))
 
 
 def prove_file(file: str, shown: set[int], run: RecordedRun) -> tuple[str, ...]:

@@ -36,6 +36,47 @@ ARMS = """
 <p>All is well.</p>
 {% endif %}
 """
+# One of each thing that a template can do, and every arm of it, is rendered by two calls.
+MACROS = """
+{% macro a(x, y=1) %}{{ x }}{{ y }}{% endmacro %}
+{% macro b(x) %}
+{{ x }} {{ caller() }}
+{% endmacro %}
+"""
+EVERYTHING = """
+{% extends "base.html" %}
+{% from "macros.html" import a, b %}
+{% import "macros.html" as macros %}
+{% set title = "x" %}
+{% block body %}
+{{ super() }}
+{% set seen = namespace(count=0) %}
+{% for item in items if item > 0 %}
+  {{ loop.index }} {{ item }}
+  {% set seen.count = seen.count + 1 %}
+{% endfor %}
+{% for name, inner in tree.items() recursive %}
+  {{ name }} {{ loop(inner.items()) }}
+{% endfor %}
+{% with three = 3 %}
+{{ three }}
+{% endwith %}
+{% filter upper %}
+up {{ title }}
+{% endfilter %}
+{% call b(1) %}
+inside
+{% endcall %}
+{{ a(1) }} {{ macros.a(1, 2) }}
+{% set text %}
+captured {{ q }}
+{% endset %}
+{% if q is string and q %}yes{% elif not q %}no {{ text }}{% endif %}
+{# comment #}
+{% raw %}{{ raw }}{% endraw %}
+{{ q|default("x")|upper }}
+{% endblock %}
+"""
 TESTS = """
 import subprocess
 import sys
@@ -66,6 +107,11 @@ def test_arm_without_error(app):
     assert "well" in flask.render_template("arms.html", error=False)
 
 
+def test_everything(app):
+    for q in ("yes", ""):
+        flask.render_template("everything.html", items=[0, 1], tree={"a": {"b": {}}}, q=q)
+
+
 def test_spawned():
     render = "import flask, sys; app = flask.Flask('board', template_folder=sys.argv[1]); app.app_context().push()"
     code = f"{render}; print(flask.render_template('spawned.html', text='a'))"
@@ -81,12 +127,13 @@ def test_broken(app):
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> AProject:
     project = AProject(tmp_path_factory.mktemp("project"))
-    for name, text in {"base": BASE, "index": INDEX, "arms": ARMS, "footer": "<footer>melee</footer>\n"}.items():
+    templates = {"base": BASE, "index": INDEX, "arms": ARMS, "macros": MACROS, "everything": EVERYTHING}
+    for name, text in {**templates, "footer": "<footer>melee</footer>\n"}.items():
         project.write(f"{FOLDER}/{name}.html", text)
     for name in ("never", "only_broken", "spawned"):
         project.write(f"{FOLDER}/{name}.html", "<p>{{ text }}</p>\n")
     project.write("tests/test_board.py", TESTS)
-    assert "proof: 4 passing tests recorded" in project.record("tests").stdout
+    assert "proof: 5 passing tests recorded" in project.record("tests").stdout
     return project
 
 
@@ -111,6 +158,12 @@ def test_what_a_rendered_template_extends_and_includes_is_proven_with_it(project
 def test_both_arms_of_an_if_are_proven_by_a_test_each(project: AProject) -> None:
     tests = project.prove(shown(project, "arms")).evidence
     assert tests == ("tests/test_board.py::test_arm_with_error", "tests/test_board.py::test_arm_without_error")
+
+
+@pytest.mark.parametrize("name", ["everything", "macros"])
+def test_nothing_is_asked_of_a_template_that_was_rendered_in_full(project: AProject, name: str) -> None:
+    proof = project.prove(shown(project, name))
+    assert (proof.problem, proof.evidence) == ("", ("tests/test_board.py::test_everything",))
 
 
 def test_an_arm_of_nothing_but_text_that_no_test_rendered_is_named(project: AProject) -> None:
