@@ -70,15 +70,13 @@ def rendered_lines(code: CodeType, marks: list[tuple[int, int]]) -> Iterator[tup
     """Pairs of compiled line and template line, for `code` and the functions inside it.
 
     `marks` are Jinja's own (compiled line, template line), rising. Lines before a function's first mark set it up and
-    render nothing; neither do the lines that only report a mistake in the template.
+    render nothing.
     """
-    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    lines = {line for _, _, line in code.co_lines() if line} - {code.co_firstlineno} - reporting_lines(code)
-    for function in inner:
+    lines = rendering_lines(code)
+    for function in (constant for constant in code.co_consts if isinstance(constant, CodeType)):
         if function.co_varnames == ("unused",):
             # What stands in for a filter or a test that is missing, and raises.
-            last = max(line for _, _, line in function.co_lines() if line)
-            lines -= set(range(function.co_firstlineno, last + 1))
+            lines -= set(range(function.co_firstlineno, max(all_lines(function)) + 1))
         else:
             yield from rendered_lines(function, marks)
     for compiled in sorted(lines):
@@ -87,19 +85,35 @@ def rendered_lines(code: CodeType, marks: list[tuple[int, int]]) -> Iterator[tup
             yield compiled, before[-1]
 
 
-def reporting_lines(code: CodeType) -> set[int]:
-    """The compiled lines of `code` that run only when the template is wrong."""
+def all_lines(code: CodeType) -> set[int]:
+    return {line for _, _, line in code.co_lines() if line}
+
+
+def rendering_lines(code: CodeType) -> set[int]:
+    """The compiled lines of `code` that render something or decide what is rendered.
+
+    Left out are the lines that only report a mistake in the template, those that render only space, and all of a block
+    that renders nothing else: an empty one, made to be filled by another template.
+    """
     names: dict[int, set[str]] = defaultdict(set)
     texts: dict[int, str] = defaultdict(str)
+    yields: set[int] = set()
     for instruction in get_instructions(code):
         line = instruction.positions.lineno if instruction.positions else None
-        if line and isinstance(instruction.argval, str):
-            if instruction.opname == "LOAD_CONST":
-                texts[line] += instruction.argval
-            else:
-                names[line].add(instruction.argval)
-    reports = {line for line, text in texts.items() if any(words in text for words in REPORTS)}
-    return {line for line in names if names[line] & RAISED or (line in reports and "undefined" in names[line])}
+        if not line:
+            continue
+        if instruction.opname == "YIELD_VALUE":
+            yields.add(line)
+        if isinstance(instruction.argval, str) and instruction.opname == "LOAD_CONST":
+            texts[line] += instruction.argval
+        elif isinstance(instruction.argval, str):
+            names[line].add(instruction.argval)
+    missing = {line for line, text in texts.items() if any(report in text for report in REPORTS)}
+    reporting = {line for line in names if names[line] & RAISED or (line in missing and "undefined" in names[line])}
+    space = {line for line in yields if texts[line].isspace() and not names[line]}
+    if code.co_name.startswith("block_") and not yields - space:
+        return set()
+    return all_lines(code) - {code.co_firstlineno} - reporting - space
 
 
 def coverage_init(registry: Plugins, options: TConfigSectionOut) -> None:

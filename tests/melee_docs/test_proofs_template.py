@@ -8,8 +8,17 @@ from tests.melee_docs.a_project import AProject, in_page
 FOLDER = "melee_examples/board/templates"
 BASE = """
 <html>
+<title>{% block title %}Board{% endblock %}</title>
 {% block body %}{% endblock %}
+{% block footer %}
+{% endblock %}
 </html>
+"""
+FILLED = """
+{% extends "filled_base.html" %}
+{% block title %}Filled{% endblock %}
+{% block body %}Body{% endblock %}
+{% block footer %}Footer{% endblock %}
 """
 INDEX = """
 {% extends "base.html" %}
@@ -99,6 +108,10 @@ def test_names(app):
     assert "<li>a</li>" in flask.render_template("index.html", names=["a"])
 
 
+def test_filled(app):
+    assert "Filled" in flask.render_template("filled.html")
+
+
 def test_arm_with_error(app):
     assert "wrong" in flask.render_template("arms.html", error=True)
 
@@ -128,12 +141,13 @@ def test_broken(app):
 def project(tmp_path_factory: pytest.TempPathFactory) -> AProject:
     project = AProject(tmp_path_factory.mktemp("project"))
     templates = {"base": BASE, "index": INDEX, "arms": ARMS, "macros": MACROS, "everything": EVERYTHING}
+    templates |= {"filled": FILLED, "filled_base": BASE}
     for name, text in {**templates, "footer": "<footer>melee</footer>\n"}.items():
         project.write(f"{FOLDER}/{name}.html", text)
     for name in ("never", "only_broken", "spawned"):
         project.write(f"{FOLDER}/{name}.html", "<p>{{ text }}</p>\n")
     project.write("tests/test_board.py", TESTS)
-    assert "proof: 5 passing tests recorded" in project.record("tests").stdout
+    assert "proof: 6 passing tests recorded" in project.record("tests").stdout
     return project
 
 
@@ -169,6 +183,15 @@ def test_nothing_is_asked_of_a_template_that_was_rendered_in_full(project: AProj
 def test_an_arm_of_nothing_but_text_that_no_test_rendered_is_named(project: AProject) -> None:
     problem = project.prove(shown(project, "index")).problem
     assert problem.startswith(f"{FOLDER}/index.html line 6: what this tag decides was not all rendered")
+
+
+def test_an_empty_block_made_to_be_filled_asks_for_nothing(project: AProject) -> None:
+    assert project.prove(shown(project, "filled_base", 3, 7)).evidence == ("tests/test_board.py::test_filled",)
+
+
+def test_the_text_of_a_block_that_is_filled_every_time_is_named(project: AProject) -> None:
+    problem = project.prove(shown(project, "filled_base")).problem
+    assert problem.startswith(f"{FOLDER}/filled_base.html line 2: what this tag decides was not all rendered")
 
 
 def test_a_template_that_no_test_renders_is_not_proven(project: AProject) -> None:
