@@ -51,9 +51,9 @@ def _with_traceback(_logger: Any, _name: str, event: _Event) -> _Event:
     return event
 
 
-def _encodable(_logger: Any, _name: str, line: str) -> str:
+def _encodable(_logger: Any, _name: str, line: Any) -> str:
     # A lone surrogate in a message must not end the process that logs it. JSON writes it the same way.
-    return line.encode(errors="backslashreplace").decode()
+    return str(line).encode(errors="backslashreplace").decode()
 
 
 def _as_line(_logger: Any, _name: str, event: Mapping[str, Any]) -> str:
@@ -105,7 +105,9 @@ def registry_rebuilt(objects: int) -> None:
 
 
 def wal_left_behind(path: str, error: BaseException) -> None:
-    _log.warning("the disk refused to move the WAL into its file; it is read from where it is", file=path, raised=error)
+    _log.warning(
+        "the disk refused to move the WAL into its file; it is read from where it is", file=path, exc_info=error
+    )
 
 
 def file_unreadable(path: str, error: BaseException) -> None:

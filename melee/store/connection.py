@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
 import apsw
 
+from melee import log
 from melee.errors import (
     ConstraintError,
     DatabaseError,
@@ -21,8 +23,6 @@ _Result = TypeVar("_Result")
 
 BUSY_SECONDS = 5
 _WAL_BYTES_KEPT = 4 * 1024 * 1024
-# Prepared statements are kept by their text. With this behind it, an app's own "COMMIT" is never found to be ours.
-_OWN = " -- melee"
 _TRANSACTION = (apsw.SQLITE_TRANSACTION, apsw.SQLITE_SAVEPOINT)
 _ATTACH = (apsw.SQLITE_ATTACH, apsw.SQLITE_DETACH)
 _READING_PRAGMAS = {"foreign_key_check", "foreign_key_list", "integrity_check", "quick_check"}
@@ -86,11 +86,11 @@ class Connection:
 
     def own(self, sql: str, *parameters: Any) -> list[Row]:
         """Runs a statement of melee's own, on tables that an app's statements cannot reach."""
-        return self._as_own(lambda: self.execute(sql + _OWN, parameters))
+        return self._as_own(lambda: self.execute(sql, parameters))
 
     def control(self, sql: str) -> None:
         """Begins, ends or sets something; never a statement that a transaction has to be open for."""
-        self._as_own(lambda: Connection.execute(self, sql + _OWN, ()))
+        self._as_own(lambda: Connection.execute(self, sql, ()))
 
     def set_durable(self, durable: bool) -> None:
         """False lets a crash of the machine (never of the process) take back the commits that follow."""
@@ -98,27 +98,33 @@ class Connection:
 
     def back_up(self, target: Path) -> None:
         """Writes a consistent copy, with what is still in the WAL, to a new file."""
-        copy = apsw.Connection(str(target))
+        self._check_process()
         try:
-            with copy.backup("main", self._sqlite, "main") as backup:
-                backup.step()
-            copy.execute("PRAGMA journal_mode = DELETE")
+            with closing(apsw.Connection(str(target))) as copy:
+                with copy.backup("main", self._sqlite, "main") as backup:
+                    backup.step()
+                copy.execute("PRAGMA journal_mode = DELETE")
         except apsw.Error as error:
             raise _translated(error, "", f"cannot copy {self.path} to {target}: {error}") from error
-        finally:
-            copy.close()
 
     def close(self) -> None:
-        """Closes the file; as the last to do so, moves the WAL into it."""
+        """Closes the file; as the last to do so, moves the WAL into it. A disk that refuses is not an error: the WAL
+        stays beside the file and is read when it is opened next."""
         self._check_process()
-        self._sqlite.close()
+        try:
+            self._sqlite.close()
+        except apsw.Error as error:
+            log.wal_left_behind(str(self.path), error)
 
     def execute(self, sql: str, parameters: tuple[Any, ...]) -> list[Row]:
         """Runs one statement of an app and reads all its rows; none when it returns no columns."""
         self._check_process()
         bindings = parameters[0] if len(parameters) == 1 and isinstance(parameters[0], dict) else parameters
+        # Prepared statements are kept by text and flags, and asked about once. With a flag of their own, melee's are
+        # never found for the same text of an app.
+        flags = apsw.SQLITE_PREPARE_PERSISTENT if self._is_own_statement else 0
         try:
-            cursor = self._sqlite.execute(sql, bindings)
+            cursor = self._sqlite.execute(sql, bindings, prepare_flags=flags)
             try:
                 names = [column[0] for column in cursor.get_description()]
             except apsw.ExecutionCompleteError:
@@ -126,6 +132,8 @@ class Connection:
             rows = cursor.fetchall()
         except apsw.Error as error:
             raise _translated(error, sql, self._explain(error)) from error
+        except KeyError as error:
+            raise DatabaseError(sql, f"the dict of parameters has no {error}") from error
         except (TypeError, OverflowError) as error:
             raise DatabaseError(sql, f"{error}; pass None, bool, int (64 bits), float, str or bytes") from error
         if len(set(names)) < len(names):
