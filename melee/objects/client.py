@@ -2,7 +2,6 @@
 
 import os
 import socket
-import threading
 from pathlib import Path
 
 from melee.clock import Clock
@@ -15,7 +14,7 @@ CALL_SECONDS = 30
 
 
 class Client:
-    """Sends requests to the object worker, each thread on a connection of its own that it keeps.
+    """Sends requests to the object worker, on connections that it keeps for the next; any thread may use it.
 
     Args:
         path: the worker's socket.
@@ -24,7 +23,8 @@ class Client:
 
     def __init__(self, path: Path, clock: Clock, call_seconds: float = CALL_SECONDS) -> None:
         self._path, self._clock, self._call_seconds = path, clock, call_seconds
-        self._kept = threading.local()
+        self._idle: list[socket.socket] = []
+        self._pid = os.getpid()
 
     def ask(self, request: Request) -> bytes:
         """The answer of the worker.
@@ -37,35 +37,40 @@ class Client:
             ObjectError: what became of the call, from the worker.
         """
         attempt = _Attempt(request, self._clock, self._call_seconds)
-        kept = self._take_kept()
+        idle = self._take_idle()
         try:
-            connection = kept or attempt.connect(self._path)
+            connection = idle or attempt.connect(self._path)
             try:
                 outcome = attempt.exchange(connection)
             except ObjectUnavailable:
-                if kept is None:
+                if idle is None:
                     raise
                 # The worker was replaced since the last call; this one never left, so it may go to the new worker.
                 connection = attempt.connect(self._path)
                 outcome = attempt.exchange(connection)
         except TimeoutError:
             raise CallTimeout(*attempt.names, self._call_seconds) from None
-        self._kept.connection = os.getpid(), connection
+        self._idle.append(connection)
         if isinstance(outcome, MeleeError):
             raise outcome
         return outcome
 
     def close(self) -> None:
-        """Closes this thread's connection."""
-        kept = self._take_kept()
-        if kept:
-            kept.close()
+        """Closes the connections that wait for a next request."""
+        while connection := self._take_idle():
+            connection.close()
 
-    def _take_kept(self) -> socket.socket | None:
-        # A connection from before a fork is shared with the parent; its answers could go to the wrong one.
-        pid, connection = getattr(self._kept, "connection", (None, None))
-        self._kept.connection = None, None
-        return connection if pid == os.getpid() else None
+    def _take_idle(self) -> socket.socket | None:
+        if os.getpid() != self._pid:
+            # Connections from before a fork are the parent's too; an answer could go to the wrong process.
+            for connection in self._idle:
+                connection.close()
+            self._idle, self._pid = [], os.getpid()
+        try:
+            # One operation, so that two threads never take the same.
+            return self._idle.pop()
+        except IndexError:
+            return None
 
 
 class _Attempt:

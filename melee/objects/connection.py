@@ -32,7 +32,7 @@ class CallerConnection:
         return bool(self._to_send)
 
     def take_request(self) -> Request | None:
-        """Reads what is there; a request when that completes one. Notes when the caller has gone.
+        """Reads what is there; a request when that completes one and its caller still waits for it.
 
         Raises:
             NotAFrame: the bytes are no request.
@@ -57,16 +57,9 @@ class CallerConnection:
         request = read_request(bytes(self._received[HEADER.size : end]))
         self._received.clear()
         self._has_request = True
-        return request
-
-    def look_again(self) -> None:
-        """Notes whether the caller has gone since its request was taken, so that nobody waits for it any more."""
-        try:
-            self.has_gone = self._socket.recv(1, socket.MSG_PEEK) == b""
-        except (BlockingIOError, InterruptedError):
-            pass
-        except OSError:
-            self.has_gone = True
+        # Nobody waits for a request whose caller closed its end; it must not run.
+        self._look_for_its_end()
+        return None if self.has_gone else request
 
     def reply(self, outcome: Outcome) -> None:
         """Sends the outcome, as far as the caller's buffer goes; the rest goes with `send`."""
@@ -85,3 +78,11 @@ class CallerConnection:
 
     def close(self) -> None:
         self._socket.close()
+
+    def _look_for_its_end(self) -> None:
+        try:
+            self.has_gone = self._socket.recv(1, socket.MSG_PEEK) == b""
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self.has_gone = True

@@ -53,9 +53,14 @@ class Host:
     ) -> None:
         self._clock, self._config = clock, config
         self._lock = FolderLock(data)
-        self._registry = open_registry(data / "objects")
+        self.folder = data / "objects"
+        try:
+            self._registry = open_registry(self.folder)
+        except BaseException:
+            self._lock.release()
+            raise
         self._running = Running()
-        self._objects = OpenObjects(classes, data / "objects", migrations, self._registry, self._running, clock)
+        self._objects = OpenObjects(classes, self.folder, migrations, self._registry, self._running, clock)
         self._batch = Batch(self._registry, reached)
         self._turn = threading.RLock()
         self._timers_rest_until = 0.0

@@ -19,7 +19,6 @@ from melee.objects.request import owned_by
 
 CALLERS_AT_MOST = 1000
 LOOK_AGAIN_SECONDS = 60
-_STALE_SECONDS = 0.005
 _DESCRIPTORS_WANTED = 8192
 
 
@@ -58,7 +57,6 @@ class Worker:
 
     def _turn(self, wait_seconds: float) -> None:
         ready = self._selector.select(wait_seconds)
-        looked_at = self._clock.elapsed()
         for key, events in ready:
             if self._stopping:
                 # What is not taken from its socket has not started, and its caller learns that.
@@ -66,7 +64,7 @@ class Worker:
             if key.fileobj is self._listener:
                 self._accept()
             elif isinstance(key.fileobj, CallerConnection):
-                self._serve(key.fileobj, events, self._clock.elapsed() - looked_at > _STALE_SECONDS)
+                self._serve(key.fileobj, events)
         self._host.fire_due()
         self._host.commit()
         self._host.unload_idle()
@@ -80,7 +78,7 @@ class Worker:
             return LOOK_AGAIN_SECONDS
         return max(0.0, min(wake_at - self._clock.now(), LOOK_AGAIN_SECONDS))
 
-    def _serve(self, connection: CallerConnection, events: int, is_stale: bool) -> None:
+    def _serve(self, connection: CallerConnection, events: int) -> None:
         if events & selectors.EVENT_WRITE:
             connection.send()
             return
@@ -90,9 +88,7 @@ class Worker:
             log.frame_refused(str(error))
             connection.has_gone = True
             return
-        if request and is_stale:
-            connection.look_again()
-        if request and not connection.has_gone:
+        if request:
             self._host.run(request, connection.reply)
 
     def _watch(self, connection: CallerConnection, watched: int) -> None:
