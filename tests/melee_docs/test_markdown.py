@@ -12,7 +12,7 @@ from bs4 import BeautifulSoup, Tag
 from markdown import Markdown
 
 from melee_docs.blocks import BlockError
-from tests.melee_docs.conftest import TORTURE, Guide, proven
+from tests.melee_docs.conftest import ORDERS, TORTURE, Guide, proven
 
 MISSING = "no proof of this block as it stands; run `python -m melee_docs prove`"
 TESTS = ("tests/examples/test_board.py::test_a", "tests/examples/test_board.py::test_b[x-1]")
@@ -47,14 +47,16 @@ def test_the_search_finds_the_page_and_not_its_proofs(guide: Guide) -> None:
     assert "output compared" not in index
 
 
-def test_a_diagram_has_its_proof_right_behind_it(guide: Guide) -> None:
+@pytest.mark.parametrize(("drawn_from", "tag"), [("fence_code_format", "pre"), ("fence_div_format", "div")])
+def test_a_diagram_has_its_proof_right_behind_it(guide: Guide, drawn_from: str, tag: str) -> None:
+    guide.configure(ORDERS["ours last"].replace("fence_code_format", drawn_from))
     guide.write("docs/index.md", "```mermaid\ngraph LR\n  a --> b\n```\n")
     guide.prove(lambda block: proven(block, "drawn", ("parsed by mermaid",)))
     (proof,) = proofs(guide.build())
     assert proof.get_text() == "✓ parsed by mermaid"
     diagram = proof.find_previous_sibling()
     assert isinstance(diagram, Tag)
-    assert (diagram.name, diagram["class"]) == ("pre", ["mermaid"])
+    assert (diagram.name, diagram["class"]) == (tag, ["mermaid"])
 
 
 @pytest.mark.parametrize(
