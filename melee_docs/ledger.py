@@ -81,7 +81,7 @@ class Ledger:
         problems = [str(proof) for proof in self.proofs if not proof.holds]
         if self.skips > self.skips_at_most:
             problems.append(
-                f"pyproject.toml: {self.skips} blocks are not run, [tool.melee_docs] skips_at_most allows "
+                f"pyproject.toml: {counted(self.skips, 'block')} not run, but [tool.melee_docs] skips_at_most allows "
                 f"{self.skips_at_most}; prove one of them"
             )
         return problems

@@ -39,7 +39,7 @@ def test_more_skips_than_allowed_are_a_problem_and_as_many_are_not() -> None:
     skips = [a_proof(1, "skipped"), a_proof(2, "skipped")]
     assert Ledger.of(skips, skips_at_most=2).problems == []
     assert Ledger.of(skips, skips_at_most=1).problems == [
-        "pyproject.toml: 2 blocks are not run, [tool.melee_docs] skips_at_most allows 1; prove one of them"
+        "pyproject.toml: 2 blocks not run, but [tool.melee_docs] skips_at_most allows 1; prove one of them"
     ]
 
 

@@ -1,11 +1,16 @@
 """`python -m melee_docs prove` on a small guide, from its pages to its exit code."""
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from melee_docs.ledger import Ledger
-from tests.melee_docs.a_project import AProject
+from melee_docs.proofs.running import unmeasured
+from tests.melee_docs.a_project import MELEE, AProject
 
 CONFIG = """
 site_name: test
@@ -75,7 +80,7 @@ def test_all_problems_are_named_at_once_with_exit_code_1(project: AProject) -> N
     assert lines[0].startswith("docs/index.md:3: no run of the tests is recorded in ")
     assert lines[1] == "docs/index.md:9: the page shows `#> 2`, but `1` was printed; correct the `#>` line"
     assert lines[2].startswith("docs/index.md:20: no proof is known for 'rust'; use python,")
-    assert lines[3].startswith("pyproject.toml: 2 blocks are not run, [tool.melee_docs] skips_at_most allows 1")
+    assert lines[3].startswith("pyproject.toml: 2 blocks not run, but [tool.melee_docs] skips_at_most allows 1")
     assert (lines[4:], ended.returncode) == (["4 problems"], 1)
 
 
@@ -98,3 +103,19 @@ def test_help_teaches_the_two_steps(project: AProject) -> None:
     shown = project.run("-m", "melee_docs", "--help").stdout
     assert "python -m pytest -p melee_docs.pytest_plugin --proof=.proof" in shown
     assert "python -m melee_docs prove" in shown
+
+
+def test_an_interrupt_ends_the_proving_and_what_it_runs(project: AProject) -> None:
+    fifo = project.root / "alive"
+    os.mkfifo(fifo)
+    project.write("docs/index.md", f"```console\n$ echo started > {fifo}; exec sleep 1000 > {fifo}\n```\n")
+    variables = unmeasured(os.environ) | {"PYTHONPATH": str(MELEE), "NO_MKDOCS_2_WARNING": "1"}
+    command = [sys.executable, "-m", "melee_docs", "prove"]
+    proving = subprocess.Popen(command, cwd=project.root, env=variables, stderr=subprocess.PIPE, text=True)
+    with fifo.open() as alive:
+        assert alive.readline() == "started\n"
+        proving.send_signal(signal.SIGINT)
+        _, errors = proving.communicate(timeout=30)
+        # The end of the file: nobody is left who could write to it.
+        assert alive.read() == ""
+    assert (errors.strip(), proving.returncode) == ("Aborted!", 1)

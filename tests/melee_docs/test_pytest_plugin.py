@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from coverage import CoverageData
 
+from melee_docs.pytest_plugin import merge
 from tests.melee_docs.a_project import AProject
 
 WORK = """
@@ -148,3 +149,19 @@ def test_a_project_with_nothing_to_measure_is_refused(tmp_path: Path) -> None:
     ended = AProject(tmp_path).record()
     assert ended.returncode == pytest.ExitCode.USAGE_ERROR
     assert "has neither of the folders melee_examples, snippets; nothing to measure" in ended.stderr
+
+
+def test_what_a_killed_process_left_half_written_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    good = CoverageData(basename=str(parts / "part.good"))
+    good.set_context("test_x")
+    good.add_lines({"/x.py": [1, 2]})
+    good.write()
+    whole = (parts / "part.good").read_bytes()
+    (parts / "part.half").write_bytes(whole[: len(whole) // 2])
+    (parts / "part.nothing").write_bytes(b"\0" * 4096)
+    assert merge(parts, tmp_path / "coverage") == ["part.half", "part.nothing"]
+    merged = CoverageData(basename=str(tmp_path / "coverage"))
+    merged.read()
+    assert merged.contexts_by_lineno("/x.py") == {1: ["test_x"], 2: ["test_x"]}
