@@ -3,6 +3,7 @@
 `proof` writes `.proof/`, `site` reads it and writes `site/`, `browser` reads that; so they stand in this order.
 """
 
+import shutil
 import socket
 from pathlib import Path
 
@@ -54,8 +55,7 @@ def proof(session: nox.Session) -> None:
 @nox.session
 def site(session: nox.Session) -> None:
     """Build the guide into `site/`; a block without a proof or a dead link is an error."""
-    if not LEDGER.exists():
-        session.error(f"{LEDGER} is missing. Prove the blocks first: python -m nox -s proof")
+    refuse_to_go_on_without_proofs(session)
     install(session, project=True)
     build(session)
 
@@ -82,6 +82,20 @@ def serve(session: nox.Session) -> None:
     session.run("mkdocs", "serve", "--livereload", "--no-strict", "-a", f"{HOST}:{PORT}", env=MKDOCS_ENV)
 
 
+@nox.session(default=False)
+def zensical(session: nox.Session) -> None:
+    """Build the same guide into `site/` with Zensical, and read it in a browser; its search is not tested."""
+    refuse_to_go_on_without_proofs(session)
+    install(session, "browser", project=True)
+    session.install("zensical")
+    session.run("zensical", "build", "--clean", "--strict", env={"MELEE_DOCS_STRICT": "1"})
+    # What theme/site_files.py adds in MkDocs; Zensical runs no hooks.
+    script = "import mermaidx, shutil; shutil.copy(f'{mermaidx.__path__[0]}/assets/mermaid.js', 'site/assets')"
+    session.run("python", "-c", script)
+    shutil.copy(LEDGER, "site")
+    session.run("python", "-m", "pytest", "-rs", "tests/site", "-k", "not search", *session.posargs)
+
+
 def install(session: nox.Session, *groups: str, project: bool = False) -> None:
     """Install dependency groups of pyproject.toml and, where it is asked for, the project with what its guide needs."""
     wanted = nox.project.dependency_groups(nox.project.load_toml(), *groups)
@@ -92,7 +106,7 @@ def prove(session: nox.Session) -> None:
     """Write `.proof/`: which tests ran which lines, then what proves each block. A failed run leaves no old ledger."""
     LEDGER.unlink(missing_ok=True)
     plugin = ["-p", "melee_docs.pytest_plugin", f"--proof={LEDGER.parent}"]
-    session.run("python", "-m", "pytest", *plugin, "tests/examples", "tests/docs")
+    session.run("python", "-m", "pytest", *plugin, "melee_examples", "tests/examples", "tests/docs")
     session.run("python", "-m", "melee_docs", "prove")
 
 
@@ -100,6 +114,11 @@ def build(session: nox.Session) -> None:
     """Write `site/`, with the ledger as `site/proof.json`."""
     session.run("mkdocs", "build", env=MKDOCS_ENV | {"MELEE_DOCS_STRICT": "1"})
     session.log("The guide is built: site/index.html opens from the folder, too.")
+
+
+def refuse_to_go_on_without_proofs(session: nox.Session) -> None:
+    if not LEDGER.exists():
+        session.error(f"{LEDGER} is missing. Prove the blocks first: python -m nox -s proof")
 
 
 def refuse_a_taken_port(session: nox.Session) -> None:
