@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
 from coverage import CoverageData
@@ -39,7 +39,7 @@ class RecordedRun:
     folder: Path
     tests: dict[str, RanTest]
     digests: dict[str, str]
-    data: CoverageData = field(repr=False)
+    lines: dict[str, Contexts] = field(repr=False)
 
     @classmethod
     def read(cls, root: Path, folder: Path) -> "RecordedRun":
@@ -51,9 +51,7 @@ class RecordedRun:
         tests = {
             name: RanTest(name, test["outcome"], test["file"], test["line"]) for name, test in content["tests"].items()
         }
-        data = CoverageData(basename=str(folder / "coverage"))
-        data.read()
-        return cls(root.resolve(), folder, tests, content["files"], data)
+        return cls(root.resolve(), folder, tests, content["files"], read_lines(folder / "coverage"))
 
     def passed(self, context: str) -> bool:
         return context in self.tests and self.tests[context].outcome == "passed"
@@ -77,8 +75,7 @@ class RecordedRun:
 
     def contexts(self, file: str) -> Contexts:
         """The contexts of each line of `file` that ran, as Python counts lines."""
-        lines = self.data.contexts_by_lineno(str(self.root / file))
-        return {line: frozenset(contexts) for line, contexts in lines.items()}
+        return self.lines.get(str(self.root / file), {})
 
     def template_lines(self, file: str) -> dict[int, int] | None:
         """Compiled line to template line, or None when the template was never rendered.
@@ -86,14 +83,16 @@ class RecordedRun:
         Raises `NotProvenError` when it was compiled in two ways, since their lines cannot be told apart.
         """
         path = str(self.root / file)
-        maps = [lines for name, lines in self._template_maps if name == path]
+        maps = [lines for name, lines in self.template_maps if name == path]
         if len(maps) > 1:
             raise NotProvenError(f"{file} was rendered by two differently set up Jinja environments; use one")
         return maps[0] if maps else None
 
-    @property
-    def _template_maps(self) -> list[tuple[str, dict[int, int]]]:
-        return read_template_maps(self.folder / "templates")
+    @cached_property
+    def template_maps(self) -> list[tuple[str, dict[int, int]]]:
+        files = sorted((self.folder / "templates").glob("*.json"))
+        maps = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+        return [(found["file"], {int(line): shown for line, shown in found["lines"].items()}) for found in maps]
 
     def fewest_tests(self, ran: Contexts, file: str) -> tuple[str, ...]:
         """A small set of passing tests that together ran every line of `ran` that any passing test ran.
@@ -112,10 +111,17 @@ class RecordedRun:
         return tuple(chosen)
 
 
-@cache
-def read_template_maps(folder: Path) -> list[tuple[str, dict[int, int]]]:
-    contents = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
-    return [(content["file"], {int(line): shown for line, shown in content["lines"].items()}) for content in contents]
+def read_lines(file: Path) -> dict[str, Contexts]:
+    """The contexts of each line that ran, by the file's absolute path."""
+    data = CoverageData(basename=str(file))
+    data.read()
+    try:
+        return {
+            path: {line: frozenset(contexts) for line, contexts in data.contexts_by_lineno(path).items()}
+            for path in data.measured_files()
+        }
+    finally:
+        data.close(force=True)
 
 
 def executable_lines(source: str) -> PythonParser:

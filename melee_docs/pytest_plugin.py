@@ -86,9 +86,6 @@ class Recorder:
         )
         tracer = "melee_docs.template_tracer"
         coverage.set_option("run:core", "ctrace")
-        coverage.set_option("run:source_dirs", [str(source) for source in self.sources])
-        coverage.set_option("run:data_file", str(self.parts / "part"))
-        coverage.set_option("run:parallel", True)
         coverage.set_option("run:sigterm", True)
         coverage.set_option("run:patch", ["_exit", "fork"])
         coverage.set_option("run:disable_warnings", SILENCED)
@@ -190,7 +187,10 @@ def merge(parts: Path, target: Path) -> list[str]:
             merged.update(data)
         except CoverageException:
             unreadable.append(part.name)
+        finally:
+            data.close(force=True)
     merged.write()
+    merged.close(force=True)
     shutil.rmtree(parts)
     return unreadable
 
