@@ -77,9 +77,7 @@ class Fences(SuperFencesBlockPreprocessor):
         self.found = []
         self.fenced: set[int] = set()
         if self.page.watched and not self._lines_are_mapped(lines):
-            self.page.refuse(
-                0, "another extension moved lines before fences were read; put it after melee_docs.markdown"
-            )
+            self.page.refuse(0, "another extension moved lines before fences were read; take it out")
             self.page.watched = False
         converted: list[str] = super().run(lines)
         if self.page.watched:
@@ -95,37 +93,41 @@ class Fences(SuperFencesBlockPreprocessor):
 
     def process_nested_block(self, ws: str, content: str, start: int, end: int) -> None:
         if self.page.watched:
-            self._find(self.page.lines[start : end - 1])
+            self._find(self.page.lines[start], self.page.lines[start + 1 : end - 1], self.page.lines[end - 1])
             self.fenced.update(range(start, end))
         super().process_nested_block(ws, content, start, end)
 
-    def _find(self, sources: list[Line]) -> None:
-        opening, shown = sources[0], sources[1:]
-        self.code, shown = _without_blank_ends(self.code, shown)
-        title = self.options.get("title", "")
-        problems = [*self._problems_of_the_header(), *self._problems_of_the_lines(shown)]
-        if highlight := self.own.get("highlight"):
-            numbers = [str(number) for number, line in enumerate(shown, start=1) if highlight in line.sections]
-            self.options["hl_lines"] = " ".join(numbers)
-            if not numbers:
-                del self.options["hl_lines"]
-                problems.append(f"no shown line is in a section {highlight!r}; highlight one that is inside the block")
+    def _find(self, opening: Line, sources: list[Line], closing: Line) -> None:
+        self.code, shown = _without_blank_ends(self.code, sources)
         block = Block(
             page=self.page.path,
             page_line=opening.page_line,
             language=self.lang or "",
             text=self.rebuild_block(self.code),
             origins=_origins(shown),
-            title=title,
+            title=self.options.get("title", ""),
             skip=self.own.get("skip", ""),
             app=self.own.get("app", ""),
         )
-        if len({origin.file for origin in block.origins}) > 1:
-            problems.append("the block mixes lines of several files; show one file in one block")
-        if not shown:
-            problems.append("the block shows nothing; fill it or take it out")
-        problems += problems_of_copying(block)
+        if shown:
+            problems = self._problems_of_the_header() + self._problems_of_the_lines(shown) + problems_of_copying(block)
+            problems += self._problems_of_the_highlight(shown)
+        elif any(opening.page_line < problem.line < closing.page_line for problem in self.page.problems):
+            problems = []  # its include is refused already
+        else:
+            problems = ["the block shows nothing; fill it or take it out"]
         self.found.append(Found(block, tuple(self.page.problem(block.page_line, what) for what in problems)))
+
+    def _problems_of_the_highlight(self, shown: list[Line]) -> list[str]:
+        """Turns the named highlight into the line numbers that Pygments wants."""
+        if "highlight" not in self.own:
+            return []
+        name = self.own["highlight"]
+        numbers = [str(number) for number, line in enumerate(shown, start=1) if name in line.sections]
+        if not numbers:
+            return [f"no shown line is in a section {name!r}; highlight one that is inside the block"]
+        self.options["hl_lines"] = " ".join(numbers)
+        return []
 
     def _problems_of_the_header(self) -> list[str]:
         problems = []
@@ -143,13 +145,14 @@ class Fences(SuperFencesBlockPreprocessor):
         return problems + [f'{name} counts lines, which drift; use highlight="section"' for name in numbered]
 
     def _problems_of_the_lines(self, shown: list[Line]) -> list[str]:
+        problems = []
+        if len({origin.file for origin in _origins(shown)}) > 1:
+            problems.append("the block mixes lines of several files; show one file in one block")
         for text, source in zip(self.code, shown, strict=True):
             if source.origin.file != self.page.path and ("\t" in source.written or source.written.strip() not in text):
                 place = f"{source.origin.file.as_posix()}:{source.origin.line}"
-                return [
-                    f"{place} would be shown otherwise than it is written; use spaces in place of tabs and controls"
-                ]
-        return []
+                problems.append(f"{place} would be shown otherwise than it is written; use no tabs and controls")
+        return problems
 
     def _store(self, source: str, code: str, start: int, end: int) -> None:
         if self.page.watched:

@@ -91,6 +91,11 @@ def test_an_include_that_cannot_be_shown_is_refused_at_the_pages_line(guide: Gui
     assert any(told.startswith(problem) for told in guide.problems(SHOWN.format(include)))
 
 
+def test_a_block_whose_include_is_refused_is_refused_once(guide: Guide) -> None:
+    (problem,) = guide.problems('```console\n--8<-- "no/such.txt"\n```\n')
+    assert problem.startswith("2: the include 'no/such.txt' is not a file; ")
+
+
 def test_an_include_that_reaches_itself_is_refused(guide: Guide) -> None:
     guide.write("a.md", 'a\n\n--8<-- "b.md"\n')
     guide.write("b.md", 'b\n\n--8<-- "a.md"\n')
@@ -119,7 +124,7 @@ def test_inline_code_may_speak_of_includes(guide: Guide) -> None:
 def test_a_tab_in_an_included_file_is_refused_as_it_would_be_shown_as_spaces(guide: Guide) -> None:
     guide.write("code.py", "if 1:\n\ta = 1\n")
     assert guide.problems(SHOWN.format("code.py")) == [
-        "1: code.py:2 would be shown otherwise than it is written; use spaces in place of tabs and controls"
+        "1: code.py:2 would be shown otherwise than it is written; use no tabs and controls"
     ]
 
 
