@@ -4,7 +4,8 @@ A block is run by bash in a fresh copy of the app that the fence names (`app="me
 folder. Commands share the current folder and the exported variables, as in one terminal.
 
 - `$ command` is run to its end; a line that ends in `\\` goes on in the next one, which begins with `> `.
-- The lines below are its output, both streams. `...` inside a line stands for anything, alone for any number of lines.
+- The lines below are its output, both streams, blank lines at its end aside. `...` inside a line stands for anything,
+  alone for any number of lines.
 - A command whose next mark is `^C` keeps running, such as a server: its lines (at least one) are awaited, then it is
   interrupted and must end within 10 s. The lines after `^C` are its last words.
 - `$ command &` keeps running while the commands below it run, until the next `^C`, or until the end of the block. All

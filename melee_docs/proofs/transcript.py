@@ -40,6 +40,7 @@ def read_transcript(text: str) -> list[Step]:
     steps: list[Step] = []
     running: list[Command] = []
     lines = text.splitlines()
+    blank: list[int] = []
     for index, line in enumerate(lines):
         if line.startswith("$ "):
             command = Command(index, line[2:].removesuffix(" &"), background=line.endswith(" &"))
@@ -55,10 +56,12 @@ def read_transcript(text: str) -> list[Step]:
             steps[-1][1].text += "\n" + line[2:]
         elif not steps:
             raise ValueError(index, "a transcript begins with a command; write `$ command`")
-        else:
+        elif line.strip():
             action, command = steps[-1]
-            (command.output if action == "run" else command.last_words).append(line)
-            command.places.append(index)
+            shown = command.output if action == "run" else command.last_words
+            shown += [*[""] * len(blank), line]
+            command.places += [*blank, index]
+        blank = [*blank, index] if not line.strip() else []
     for _, command in steps:
         if command.keeps_running and all(line.strip() in ("", ANY_LINES) for line in command.output):
             raise ValueError(
@@ -83,7 +86,8 @@ def line_pattern(line: str) -> str:
 
 def first_difference(shown: list[str], printed: str) -> tuple[int, str] | None:
     """None when they agree; otherwise the index of the first shown line that is missing, and what is there instead."""
-    printed = printed if printed.endswith("\n") or not printed else printed + "\n"
+    printed = printed.rstrip()
+    printed += "\n" if printed else ""
     if re.fullmatch(pattern(shown), printed):
         return None
     agreed = max(count for count in range(len(shown) + 1) if re.match(pattern(shown[:count]), printed))

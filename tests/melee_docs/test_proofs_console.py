@@ -45,6 +45,7 @@ def served(tmp_path: Path) -> AProject:
         "$ mkdir here && cd here\n$ export NAME=melee\n$ echo $NAME in ${PWD##*/}\nmelee in here\n",
         "$ seq 9\n1\n...\n8\n9\n$ date\n... 20...\n$ true\n...\n",
         "$ false\n$ echo $?\n1\n",
+        "$ echo one; echo; echo two\none\n\ntwo\n\n$ echo; echo\n\n$ echo three; echo\nthree\n",
         "$ exit 4\n$ echo $?\n4\n",
         "$ echo one \\\n>   two\none two\n",
         "$ python -c 'import sys; print(sys.prefix)' | wc -l\n1\n",
