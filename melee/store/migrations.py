@@ -34,14 +34,14 @@ def read_migrations(folder: Path) -> list[Migration]:
     """The migrations of a folder in the order of their numbers; none when the folder does not exist.
 
     Raises:
-        MigrationError: a file with another name, or two with one number.
+        MigrationError: a file with another name, two with one number, or one that is not UTF-8.
     """
     migrations: list[Migration] = []
     for path in sorted(folder.glob("*.sql")):
         name = _NAME.fullmatch(path.name)
         if not name:
             raise MigrationError(str(path), "", "a migration is named NNN_what.sql, such as 001_days.sql; rename it")
-        migrations.append(Migration(path, int(name[1]), path.read_text(encoding="utf-8")))
+        migrations.append(Migration(path, int(name[1]), _text(path)))
     migrations.sort(key=lambda migration: migration.number)
     for one, next_one in pairwise(migrations):
         if one.number == next_one.number:
@@ -86,6 +86,15 @@ def statements(sql: str) -> Iterator[tuple[int, str]]:
         yield begins_at + text[:blank].count("\n"), text.strip()
 
 
+def _text(path: Path) -> str:
+    try:
+        # Some editors begin a file with a mark that SQLite does not read.
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        problem = f"it is not UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8"
+        raise MigrationError(str(path), "", problem) from error
+
+
 def _ledger(connection: Connection) -> dict[int, tuple[str, str]]:
     if not connection.own("SELECT 1 FROM sqlite_master WHERE name = '_melee_migrations'"):
         return {}
@@ -101,6 +110,9 @@ def _check_unchanged(migration: Migration, digest: str) -> None:
 
 def _run(connection: Connection, database: Database, migration: Migration) -> None:
     with database.transaction():
+        if migration.number in _ledger(connection):
+            # Another process ran it while this one waited for the lock.
+            return
         for line, statement in statements(migration.sql):
             try:
                 database.run(statement)
