@@ -1,4 +1,4 @@
-"""The lock of a data folder: one process hosts its objects."""
+"""The lock of a data folder: one process hosts its objects, once."""
 
 import fcntl
 import os
@@ -6,28 +6,38 @@ from pathlib import Path
 
 from melee.errors import AlreadyRunning
 
+# A POSIX lock belongs to the process as a whole: a second one in it would be granted, and would end with the first.
+_held: dict[Path, int] = {}
+
 
 class FolderLock:
     """Held from its creation until `release`, or until the process ends, however it ends.
 
     Raises:
-        AlreadyRunning: another process holds it; names the process.
+        AlreadyRunning: another process holds it, or this one does already; names the process.
     """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._file = (folder / "lock").open("a+", encoding="ascii")
+        self._folder = folder.resolve()
+        # A forked child has the entry of its parent, not the lock.
+        if _held.get(self._folder) == os.getpid():
+            raise AlreadyRunning(str(folder), os.getpid())
+        self._file = (folder / "lock").open("a+", encoding="ascii", errors="replace")
         try:
             # A POSIX record lock is not inherited by children, so a child that lingers cannot keep the folder locked.
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except (BlockingIOError, PermissionError):
             self._file.seek(0)
-            pid = int(self._file.read() or 0)
+            holder = self._file.read()
             self._file.close()
-            raise AlreadyRunning(str(folder), pid) from None
+            raise AlreadyRunning(str(folder), int(holder) if holder.isdecimal() else 0) from None
+        _held[self._folder] = os.getpid()
         self._file.truncate(0)
         self._file.write(str(os.getpid()))
         self._file.flush()
 
     def release(self) -> None:
-        self._file.close()
+        if not self._file.closed:
+            del _held[self._folder]
+            self._file.close()

@@ -1,0 +1,97 @@
+"""One process hosts the objects of a data folder; the second is told which one."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from melee.errors import AlreadyRunning
+from melee.store.lock import FolderLock
+
+TRY = (
+    "import sys; from pathlib import Path; from melee.store.lock import FolderLock; "
+    "lock = FolderLock(Path(sys.argv[1]))"
+)
+HOLD = f"{TRY}; print('held', flush=True); sys.stdin.read()"
+
+
+def hold(folder: Path) -> "subprocess.Popen[str]":
+    """Another process that holds the lock until its input ends."""
+    command = [sys.executable, "-c", HOLD, str(folder)]
+    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout
+    assert holder.stdout.readline() == "held\n"
+    return holder
+
+
+def test_a_folder_that_is_missing_is_made(tmp_path: Path) -> None:
+    FolderLock(tmp_path / "app" / "data").release()
+    assert (tmp_path / "app" / "data").is_dir()
+
+
+def test_a_second_process_is_refused_and_told_which_one_holds_it(tmp_path: Path) -> None:
+    with hold(tmp_path) as holder:
+        with pytest.raises(AlreadyRunning) as caught:
+            FolderLock(tmp_path)
+        assert (caught.value.folder, caught.value.pid) == (str(tmp_path), holder.pid)
+        holder.communicate()
+    FolderLock(tmp_path).release()
+
+
+def test_a_process_that_is_killed_lets_go(tmp_path: Path) -> None:
+    with hold(tmp_path) as holder:
+        holder.kill()
+        holder.communicate()
+    FolderLock(tmp_path).release()
+
+
+def test_the_same_process_is_refused_too_and_the_first_keeps_the_lock(tmp_path: Path) -> None:
+    lock = FolderLock(tmp_path)
+    with pytest.raises(AlreadyRunning) as caught:
+        FolderLock(tmp_path)
+    assert caught.value.pid == os.getpid()
+    done = subprocess.run([sys.executable, "-c", TRY, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert f"is in use by process {os.getpid()}" in done.stderr
+    lock.release()
+    FolderLock(tmp_path).release()
+
+
+def test_another_way_to_write_the_folder_is_the_same_folder(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    lock = FolderLock(tmp_path / "data")
+    with pytest.raises(AlreadyRunning):
+        FolderLock(tmp_path / "link")
+    lock.release()
+
+
+def test_releasing_twice_is_harmless(tmp_path: Path) -> None:
+    lock = FolderLock(tmp_path)
+    lock.release()
+    lock.release()
+    with hold(tmp_path) as holder:
+        holder.communicate()
+
+
+def test_a_child_that_lingers_does_not_keep_the_folder_locked(tmp_path: Path) -> None:
+    parents_end, childs_end = os.pipe()
+    lock = FolderLock(tmp_path)
+    child = os.fork()
+    if child == 0:
+        os.close(childs_end)
+        os.read(parents_end, 1)
+        os._exit(0)
+    os.close(parents_end)
+    lock.release()
+    with hold(tmp_path) as holder:
+        holder.communicate()
+    os.close(childs_end)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_the_file_that_says_who_holds_it_may_be_anything(tmp_path: Path) -> None:
+    (tmp_path / "lock").write_text("not a pid")
+    lock = FolderLock(tmp_path)
+    assert (tmp_path / "lock").read_text() == str(os.getpid())
+    lock.release()
