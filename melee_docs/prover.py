@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from melee_docs.blocks import Block
 from melee_docs.coverage import RecordedRun
@@ -73,8 +74,17 @@ def prove_block(block: Block, project: Project) -> Proof:
     try:
         return replace(proof, evidence=method.prove(block, project))
     except NotProvenError as error:
-        # A line of a docstring is not the page's.
-        return replace(proof, problem=error.reason, problem_line=error.line if block.page_line else 0)
+        return replace(proof, **placed(error, block))
+
+
+def placed(error: NotProvenError, block: Block) -> dict[str, Any]:
+    """The problem of a proof, and its line in the page; a line of another file is named in the problem itself."""
+    if error.index is None:
+        return {"problem": error.reason}
+    origin = block.origins[error.index]
+    if origin.file == block.page:
+        return {"problem": error.reason, "problem_line": origin.line}
+    return {"problem": f"{origin.file.as_posix()}:{origin.line}: {error.reason}"}
 
 
 def method_for(block: Block) -> Method | None:

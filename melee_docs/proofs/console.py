@@ -46,13 +46,11 @@ def prove(block: Block, root: Path) -> tuple[str, ...]:
         steps = read_transcript(block.text)
     except ValueError as error:
         index, reason = error.args
-        raise NotProvenError(reason, block.origins[index].line) from None
+        raise NotProvenError(reason, index) from None
     if not steps:
         raise NotProvenError("a transcript without a command; write `$ command`, or use a `text` block")
     with tempfile.TemporaryDirectory(prefix="melee-console-") as folder:
-        terminal = Terminal(
-            block, working_copy(block, root, Path(folder)), Path(folder, "state"), unmeasured(os.environ)
-        )
+        terminal = Terminal(working_copy(block, root, Path(folder)), Path(folder, "state"), unmeasured(os.environ))
         try:
             for index, step in enumerate(steps):
                 terminal.take(step, looked_at=is_looked_at(steps[index + 1 :]))
@@ -78,8 +76,7 @@ def is_looked_at(following: list[Step]) -> bool:
 class Terminal:
     """Runs the commands of one block, each in a process group of its own, and ends them all when closed."""
 
-    def __init__(self, block: Block, folder: Path, state: Path, variables: dict[str, str]) -> None:
-        self.block = block
+    def __init__(self, folder: Path, state: Path, variables: dict[str, str]) -> None:
         self.folder = folder
         self.state = state
         self.last_code = 0
@@ -123,19 +120,21 @@ class Terminal:
 
     def _interrupt(self, command: Command) -> None:
         if not self.running[command.line].interrupt():
-            raise self._problem(command.line, f"`{command.text}` ended by itself before ^C; leave ^C out")
+            raise NotProvenError(f"`{command.text}` ended by itself before ^C; leave ^C out", command.line)
 
     def _finish(self, command: Command, seconds: float, looked_at: bool) -> None:
         running = self.running[command.line]
         if not running.await_end(seconds):
-            raise self._problem(command.line, f"`{command.text}` was still running after {seconds:g} s; end it with ^C")
+            raise NotProvenError(
+                f"`{command.text}` was still running after {seconds:g} s; end it with ^C", command.line
+            )
         self.last_code = running.exit_code
         del self.running[command.line]
         self._compare(command, [*command.output, *command.last_words], running.output)
         by_interrupt = {128 + signal.SIGINT, -signal.SIGINT} if command.keeps_running else set()
         if running.exit_code not in {0, *by_interrupt} and not looked_at:
             failed = f"`{command.text}` ended with exit code {running.exit_code}"
-            raise self._problem(command.line, f"{failed}; correct it, or show `$ echo $?` below it")
+            raise NotProvenError(f"{failed}; correct it, or show `$ echo $?` below it", command.line)
 
     def _compare(self, command: Command, shown: list[str], printed: str) -> None:
         difference = first_difference(shown, printed)
@@ -145,7 +144,4 @@ class Terminal:
         there = f"printed `{got}`" if got else "printed nothing more"
         shows = f"shows `{shown[index]}`" if index < len(shown) else "shows no more output"
         line = [command.line, *command.places][min(index + 1, len(command.places))]
-        raise self._problem(line, f"`{command.text}` {there} where the page {shows}; correct the transcript")
-
-    def _problem(self, index: int, reason: str) -> NotProvenError:
-        return NotProvenError(reason, self.block.origins[index].line)
+        raise NotProvenError(f"`{command.text}` {there} where the page {shows}; correct the transcript", line)

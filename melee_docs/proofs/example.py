@@ -1,6 +1,6 @@
 """Runs one example of a page: `python -m melee_docs.proofs.example example.json`, in a process made for it.
 
-What goes wrong is the last line on standard error, behind the line of the page: `41: NameError: …`.
+What goes wrong is the last line on standard error, behind the line of the example: `2: NameError: …`.
 """
 
 import doctest
@@ -15,14 +15,14 @@ from pytest_examples.config import ExamplesConfig
 from pytest_examples.run_code import run_code
 
 
-def run_example(source: str, page: str, lines_before: int) -> None:
-    """Runs Python as a script would; `lines_before` are the lines of the page above its first."""
+def run_example(source: str, page: str) -> None:
+    """Runs Python as a script would."""
     with tempfile.TemporaryDirectory(prefix="melee-example-") as folder:
         python_file = Path(folder, "example.py")
         python_file.write_text(source, encoding="utf-8")
         try:
             run_code(
-                example=CodeExample.create(source, path=Path(page), start_line=lines_before),
+                example=CodeExample.create(source, path=Path(page)),
                 python_file=python_file,
                 loader=None,
                 config=ExamplesConfig(),
@@ -33,22 +33,22 @@ def run_example(source: str, page: str, lines_before: int) -> None:
                 call=None,
             )
         except SyntaxError as error:
-            sys.exit(f"{lines_before + (error.lineno or 1)}: SyntaxError: {error.msg}")
+            sys.exit(f"{error.lineno or 1}: SyntaxError: {error.msg}")
         except Exception as error:  # noqa: BLE001 -- whatever the example raises is the finding
             lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == page]
             sys.exit(f"{lines[-1]}: {type(error).__name__}: {' '.join(str(error).split())}")
 
 
-def run_session(source: str, page: str, lines_before: int) -> None:
+def run_session(source: str, page: str) -> None:
     """Runs a `>>>` session; what a statement answers is compared."""
-    session = doctest.DocTestParser().get_doctest(source, {}, page, page, lines_before)
+    session = doctest.DocTestParser().get_doctest(source, {}, page, page, 0)
     try:
         doctest.DebugRunner(optionflags=doctest.ELLIPSIS).run(session)
     except doctest.DocTestFailure as failure:
-        line = lines_before + failure.example.lineno + 1
+        line = failure.example.lineno + 1
         sys.exit(f"{line}: the page shows `{failure.example.want.strip()}`, but got `{failure.got.strip()}`")
     except doctest.UnexpectedException as error:
-        line = lines_before + error.example.lineno + 1
+        line = error.example.lineno + 1
         sys.exit(f"{line}: {error.exc_info[0].__name__}: {error.exc_info[1]}")
 
 

@@ -26,12 +26,10 @@ def prove(block: Block, root: Path) -> tuple[str, ...]:
     with tempfile.TemporaryDirectory(prefix="melee-page-") as folder:
         example, empty = Path(folder, "example.json"), Path(folder, "work")
         empty.mkdir()
-        first_line = block.origins[0].line if block.origins else block.page_line + 1
         facts = {
             "session": block.language == "pycon",
             "source": block.text.rstrip("\n") + "\n",
             "page": block.page.as_posix(),
-            "lines_before": first_line - 1,
         }
         example.write_text(json.dumps(facts), encoding="utf-8")
         try:
@@ -49,16 +47,16 @@ def prove(block: Block, root: Path) -> tuple[str, ...]:
     if ended.returncode:
         raise failure(ended.stderr, ended.returncode)
     if block.language != "pycon":
-        compare_output(ended.stdout.splitlines(), output_shown(block.text), block)
+        compare_output(ended.stdout.splitlines(), output_shown(block.text))
     return ("run where it stands, output equal",)
 
 
 def failure(errors: str, exit_code: int) -> NotProvenError:
-    """What the example's last line of standard error says; it begins with the line of the page where that is known."""
+    """What the example's last line of standard error says; it begins with its own line where that is known."""
     last = (errors.strip().splitlines() or [""])[-1]
     line, _, reason = last.partition(":")
     if line.isdigit():
-        return NotProvenError(f"{reason.strip()}; correct the block", int(line))
+        return NotProvenError(f"{reason.strip()}; correct the block", int(line) - 1)
     return NotProvenError(f"ended with exit code {exit_code}{last and f': {last}'}; correct the block")
 
 
@@ -69,15 +67,15 @@ def output_shown(source: str) -> list[tuple[int, str]]:
     return [(token.start[0] - 1, token.string[2:].removeprefix(" ")) for token in comments]
 
 
-def compare_output(printed: list[str], shown: list[tuple[int, str]], block: Block) -> None:
-    """Raises `NotProvenError` with the page's line at the first difference."""
+def compare_output(printed: list[str], shown: list[tuple[int, str]]) -> None:
+    """Raises `NotProvenError` at the first difference."""
     for (index, claimed), got in zip(shown, printed, strict=False):
         if claimed.rstrip() != got.rstrip():
             reason = f"the page shows `#> {claimed}`, but `{got}` was printed; correct the `#>` line"
-            raise NotProvenError(reason, block.origins[index].line)
+            raise NotProvenError(reason, index)
     if len(shown) > len(printed):
         index, claimed = shown[len(printed)]
         reason = f"the page shows `#> {claimed}`, but nothing was printed; remove the `#>` line"
-        raise NotProvenError(reason, block.origins[index].line)
+        raise NotProvenError(reason, index)
     if len(printed) > len(shown):
         raise NotProvenError(f"`{printed[len(shown)]}` was printed, but the page does not show it; add a `#>` line")

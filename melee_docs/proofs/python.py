@@ -31,7 +31,7 @@ def prove(block: Block, run: RecordedRun) -> tuple[str, ...]:
 def shown_lines(block: Block) -> dict[str, set[int]]:
     """The shown lines of each file the block is made of; blank lines are left out."""
     shown: dict[str, set[int]] = {}
-    for text, origin in zip(block.text.splitlines(), block.origins, strict=True):
+    for text, origin in zip(block.text.removesuffix("\n").split("\n"), block.origins, strict=True):
         if text.strip():
             shown.setdefault(origin.file.as_posix(), set()).add(origin.line)
     return shown

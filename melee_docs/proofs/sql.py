@@ -70,6 +70,6 @@ def prepare(block: Block, database: Path) -> None:
                 apsw.ext.query_info(connection, statement)
             except apsw.Error as error:
                 reason = f"{error} in: {' '.join(statement.split())}; correct the statement"
-                raise NotProvenError(reason, block.origins[line - 1].line) from error
+                raise NotProvenError(reason, line - 1) from error
     finally:
         connection.close()

@@ -4,13 +4,13 @@
 class NotProvenError(Exception):
     """Nothing shows the block to be true.
 
-    `reason` says what is wrong, and what to do about it, in one line; `line` is the line of the page it is about, or 0
-    for the whole block.
+    `reason` says what is wrong, and what to do about it, in one line; `index` is the line of the block it is about,
+    counted from 0, or None for the whole block.
     """
 
-    def __init__(self, reason: str, line: int = 0) -> None:
+    def __init__(self, reason: str, index: int | None = None) -> None:
         self.reason = reason
-        self.line = line
+        self.index = index
         super().__init__(reason)
 
 

@@ -36,6 +36,14 @@ def test_a_problem_in_a_docstring_names_no_line_of_the_page(tmp_path: Path) -> N
     assert (proof.problem_line, proof.problem.startswith("the page shows `#> 2`")) == (0, True)
 
 
+def test_a_problem_in_an_included_file_names_that_file_and_its_line(tmp_path: Path) -> None:
+    project = AProject(tmp_path)
+    project.write("snippets/board/look.txt", "# shown below\n$ echo one\ntwo\n")
+    proof = project.prove(project.block_of("snippets/board/look.txt", first=2, language="console"))
+    assert proof.problem.startswith("snippets/board/look.txt:3: `echo one` printed `one` where the page shows `two`")
+    assert str(proof).startswith("docs/tutorial/x.md:10: snippets/board/look.txt:3: ")
+
+
 @pytest.mark.parametrize(("settings", "allowed"), [("[tool.melee_docs]\nskips_at_most = 4\n", 4), ("[tool]\n", 0)])
 def test_how_many_skips_are_allowed_is_read_from_pyproject(tmp_path: Path, settings: str, allowed: int) -> None:
     AProject(tmp_path).write("pyproject.toml", settings)
