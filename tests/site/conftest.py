@@ -33,7 +33,7 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="session")
 def site_folder() -> Path:
-    folder = ROOT / os.environ.get("MELEE_SITE", "site")
+    folder = ROOT / "site"
     if not (folder / "index.html").exists():
         pytest.fail(f"{folder} holds no built site. Build it first: python -m nox -s proof site", pytrace=False)
     return folder
