@@ -22,7 +22,7 @@ STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 _SOCKET = "MELEE_DEV_SOCKET"
 _LOOK_MILLISECONDS = 100
 # Made at run time, or no part of the app that is served.
-_NOT_SOURCES = {"data", "tests", "node_modules", "__pycache__"}
+_NOT_SOURCES = {"data", "tests", "site-packages", "node_modules", "__pycache__"}
 
 
 class Sources:
@@ -48,11 +48,15 @@ class Sources:
             changed = next(filter(None, self._changes))
         return str(min(Path(path).relative_to(self._folder) for _change, path in changed))
 
-    def _is_source(self, _change: Change, path: str) -> bool:
-        file = Path(path).relative_to(self._folder)
-        if any(part in _NOT_SOURCES or part.startswith(".") or part == "site-packages" for part in file.parts):
+    def _is_source(self, change: Change, path: str) -> bool:
+        parts = Path(path).relative_to(self._folder).parts
+        if any(part in _NOT_SOURCES or part.startswith(".") for part in parts):
             return False
-        return file.suffix in {".py", ".sql"} or file.parts[0] == "templates" or str(file) == "melee.toml"
+        if change is Change.added and Path(path).is_dir():
+            # What was put into a new folder before it was watched is not reported by itself.
+            inside = (f"{folder}/{name}" for folder, _folders, names in os.walk(path) for name in names)
+            return any(self._is_source(change, file) for file in inside)
+        return parts[-1].endswith((".py", ".sql")) or parts[:-1][:1] == ("templates",) or parts == ("melee.toml",)
 
 
 def inherited_socket() -> socket.socket | None:

@@ -17,6 +17,8 @@ _UNLIMITED = 1_000_000
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Prints rows under the names of their columns. A text is shown as it is: no markup, control characters escaped."""
     console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = _UNLIMITED
     style = box.SIMPLE_HEAD if console.is_terminal else None
     table = Table(box=style, pad_edge=bool(style), header_style="bold", padding=(0, 1) if style else (0, 2, 0, 0))
     for name in columns:
@@ -27,6 +29,6 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         console.print(table)
         return
     with console.capture() as printed:
-        console.print(table, width=_UNLIMITED)
+        console.print(table)
     for line in printed.get().splitlines():
         click.echo(line.rstrip())
