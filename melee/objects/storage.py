@@ -83,7 +83,7 @@ class Storage(Database):
 
     def keys(self, prefix: str = "") -> list[str]:
         """The keys that begin with `prefix`, in order."""
-        rows = self._values("SELECT key FROM _melee_values WHERE substr(key, 1, length(?1)) = ?1 ORDER BY key", prefix)
+        rows = self._values("SELECT key FROM _melee_values WHERE instr(key, ?) = 1 ORDER BY key", prefix)
         return [row["key"] for row in rows]
 
     def _values(self, sql: str, key: str, *parameters: str) -> list[Row]:
