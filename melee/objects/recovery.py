@@ -13,13 +13,12 @@ def open_registry(folder: Path) -> Registry:
     """The settled registry of the objects below `folder`; rebuilt from their files when it is missing or unreadable."""
     make_folder(folder)
     path = folder / "registry.sqlite3"
-    is_missing = not path.is_file()
     try:
         registry = Registry(path)
     except (Registry.OutOfDate, DatabaseError):
         delete_file(path)
-        registry, is_missing = Registry(path), True
-    if is_missing:
+        registry = Registry(path)
+    if registry.is_new:
         rebuild(registry, folder)
     settle_what_was_under_way(registry, folder)
     return registry
@@ -37,6 +36,7 @@ def rebuild(registry: Registry, folder: Path) -> None:
         if state:
             found.append((state.ref, state.due_at))
     registry.settle(found)
+    registry.mark_filled()
     if found:
         log.registry_rebuilt(len(found))
 
@@ -45,7 +45,12 @@ def settle_what_was_under_way(registry: Registry, folder: Path) -> None:
     """Asks the file of each object whose creation, end or timer was being committed when the process ended."""
     for ref in registry.unsettled():
         file = file_of(folder, ref)
-        state = state_in(file)
+        try:
+            state = state_in(file)
+        except DatabaseError as error:
+            # Its row stays as early as it is, and the next start asks again.
+            log.file_unreadable(str(file), error)
+            continue
         if state:
             registry.settle([(ref, state.due_at)])
         else:

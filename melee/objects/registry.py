@@ -12,7 +12,8 @@ from melee.objects.request import ObjectRef
 from melee.store.connection import Connection
 
 _VERSION = 1
-_SCHEMA = f"""
+_SCHEMA = """
+DROP TABLE IF EXISTS objects;
 CREATE TABLE objects (
     class TEXT NOT NULL, id TEXT NOT NULL,
     due_no_later_than REAL,  -- the object's timer is due then or later
@@ -22,7 +23,6 @@ CREATE TABLE objects (
     PRIMARY KEY (class, id)
 ) WITHOUT ROWID;
 CREATE INDEX objects_by_wake ON objects (wake_at) WHERE wake_at IS NOT NULL;
-PRAGMA user_version = {_VERSION};
 """
 _RETRY_SECONDS_AT_MOST = 600
 
@@ -30,7 +30,11 @@ Due = tuple[ObjectRef, float | None]
 
 
 class Registry:
-    """Raises `OutOfDate` when the file was written by another version of melee; it is rebuilt then."""
+    """The index in a file, made if missing. One that was not filled to the end is emptied when it is opened again.
+
+    Raises:
+        OutOfDate: the file was written by another version of melee; it is rebuilt then.
+    """
 
     class OutOfDate(Exception):
         """The file's tables are not the ones this version reads."""
@@ -38,11 +42,19 @@ class Registry:
     def __init__(self, path: Path) -> None:
         self._connection = Connection(path)
         version = self._connection.own("PRAGMA user_version")[0]["user_version"]
-        if version == 0:
+        self.is_new = version == 0
+        """Whether it has yet to be filled from the files."""
+        if self.is_new:
             self._connection.control(f"BEGIN; {_SCHEMA} COMMIT")
         elif version != _VERSION:
             self._connection.close()
             raise self.OutOfDate(f"{path} has version {version}, this is {_VERSION}")
+
+    def mark_filled(self) -> None:
+        """It names every object that has a file, from now on."""
+        self._connection.set_durable(True)
+        self._connection.control(f"PRAGMA user_version = {_VERSION}")
+        self.is_new = False
 
     def expect(self, expected: Iterable[Due]) -> None:
         """On disk when it returns: these objects may exist, and be due no earlier than said."""

@@ -134,7 +134,7 @@ class Connection:
             raise _translated(error, sql, self._explain(error)) from error
         except KeyError as error:
             raise DatabaseError(sql, f"the dict of parameters has no {error}") from error
-        except (TypeError, OverflowError) as error:
+        except (TypeError, OverflowError, UnicodeEncodeError) as error:
             raise DatabaseError(sql, f"{error}; pass None, bool, int (64 bits), float, str or bytes") from error
         if len(set(names)) < len(names):
             raise DatabaseError(sql, f"two columns have one name in {names}; give one another name with AS")

@@ -94,7 +94,7 @@ def test_a_broken_constraint_is_an_error_of_its_own(connection: Connection, brok
         connection.execute(broken, ())
 
 
-@pytest.mark.parametrize("value", [object(), 2**63, {"a": 1}, [1]])
+@pytest.mark.parametrize("value", [object(), 2**63, {"a": 1}, [1], "\ud800"])
 def test_a_value_that_sqlite_has_no_type_for_is_refused(connection: Connection, value: object) -> None:
     with pytest.raises(DatabaseError, match="pass None, bool, int"):
         connection.execute("INSERT INTO days VALUES (?, ?)", ("a", value))
