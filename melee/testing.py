@@ -67,13 +67,6 @@ class _Entered:
 class AppUnderTest(_Entered):
     """An app with its objects, in this process.
 
-    ```{ .python skip="the signature at a glance; tutorial and guide run it" }
-    with AppUnderTest("path/to/app") as app:
-        app.client.get("/")
-        app.clock.move(86_400)
-        assert app.fire_due() == ["Stats/visits"]
-    ```
-
     Args:
         folder: of the app.
         clock: what `melee.now()` and timers read; default: one that stands at 2030-01-01 00:00 UTC until moved.

@@ -16,12 +16,14 @@ PARIS = ZoneInfo("Europe/Paris")
 BEIRUT = ZoneInfo("Asia/Beirut")
 
 
+# --8<-- [start:kit]
 def board(at: datetime) -> AppUnderTest:
     return AppUnderTest(BOARD, clock=ManualClock(at), timezone=str(at.tzinfo))
 
 
 def visits_of(app: AppUnderTest) -> Any:
     return app.classes["Stats"].get("visits")
+    # --8<-- [end:kit]
 
 
 @pytest.fixture
@@ -96,6 +98,7 @@ def test_midnights_that_passed_while_nothing_ran_are_made_up_for_once(app: AppUn
     assert app.fire_due() == ["Stats/visits"]
 
 
+# --8<-- [start:midnight]
 def test_midnight_is_that_of_the_apps_time_zone() -> None:
     with board(datetime(2025, 1, 1, 23, 59, 59, tzinfo=PARIS)) as app:
         visits_of(app).hit()
@@ -103,6 +106,7 @@ def test_midnight_is_that_of_the_apps_time_zone() -> None:
 
         assert app.fire_due() == ["Stats/visits"]
         assert visits_of(app).today() == 0
+        # --8<-- [end:midnight]
 
 
 @pytest.mark.parametrize(
