@@ -46,18 +46,23 @@ else:
 class DurableClass(type):
     """The type of `Durable` and of the classes derived from it."""
 
-    spec: ClassSpec
-    _handle_class: type[Handle]
+    _melee_spec: ClassSpec
+    _melee_handle: type[Handle]
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
         super().__init__(name, bases, namespace)
         if not any(isinstance(base, DurableClass) for base in bases):
             return
-        type.__setattr__(cls, "spec", read_spec(cls, Durable))
-        type.__setattr__(cls, "_handle_class", handle_class(cls.spec))
+        cls._melee_spec = read_spec(cls, Durable)
+        cls._melee_handle = handle_class(cls.spec)
 
     def __call__(cls, *_arguments: Any, **_named: Any) -> Any:
         raise DefinitionError(f"{cls.__name__}(…)", f'objects are not made by hand; call {cls.__name__}.get("some id")')
+
+    @property
+    def spec(cls) -> ClassSpec:
+        """What the class offers to callers."""
+        return cls._melee_spec
 
     @_class_side
     def get(cls: "type[_Object]", id: str) -> "_Object":
@@ -66,7 +71,7 @@ class DurableClass(type):
         The object exists from the first call. To a type checker the handle is the object itself.
         """
         durable: Any = cls
-        handle: _Object = durable._handle_class(ObjectRef(cls.__name__, check_id(cls.__name__, id)))
+        handle: _Object = durable._melee_handle(ObjectRef(cls.__name__, check_id(cls.__name__, id)))
         return handle
 
     @_class_side
@@ -110,7 +115,7 @@ class Durable(metaclass=DurableClass):
     log: FilteringBoundLogger
     """A logger whose lines carry the object's name."""
 
-    _record: Record
+    _melee_record: Record
 
     def setup(self) -> None:
         """Runs once in the object's life, in the commit that creates it. If it raises, there is no object."""
@@ -132,16 +137,16 @@ class Durable(metaclass=DurableClass):
         if not hasattr(self, "on_timer"):
             name = type(self).__name__
             raise DefinitionError(f"{name}.timer", f"{name} has no on_timer for it to call; define one")
-        self._record.set_timer(due_moment(after, at, self._record.clock.now()))
+        self._melee_record.set_timer(due_moment(after, at, self._melee_record.clock.now()))
 
     def cancel_timer(self) -> None:
         """Clears the timer. Harmless when there is none."""
-        self._record.set_timer(None)
+        self._melee_record.set_timer(None)
 
 
 def bind(cls: type[Durable], id: str, storage: Storage, record: Record) -> Durable:
     """A new instance for a loaded object, before the class's own `__init__` has run."""
     instance = cls.__new__(cls)
-    instance.id, instance.storage, instance._record = id, storage, record
+    instance.id, instance.storage, instance._melee_record = id, storage, record
     instance.log = log.of_object(str(ObjectRef(cls.__name__, id)))
     return instance
