@@ -1,5 +1,6 @@
 """An app's folder: its paths, its `melee.toml`, and how it is loaded."""
 
+import contextlib
 import hashlib
 import importlib
 import os
@@ -86,7 +87,10 @@ class Project:
     @cached_property
     def config(self) -> Config:
         file = self.folder / "melee.toml"
-        return read_config(file.read_text(encoding="utf-8"), str(file)) if file.is_file() else Config()
+        try:
+            return read_config(file.read_text(encoding="utf-8"), str(file)) if file.is_file() else Config()
+        except UnicodeDecodeError as error:
+            raise BadConfig(str(file), f"it is not UTF-8 ({error}); save it as UTF-8") from error
 
     @property
     def database(self) -> Path:
@@ -121,6 +125,7 @@ class Project:
             NotAnApp: it cannot be imported, with the place and the reason; or has no `app`.
         """
         _forget_loaded()
+        _forget_namesakes(self.folder)
         _loaded.append(self.folder)
         importlib.invalidate_caches()
         sys.path.insert(0, str(self.folder))
@@ -135,20 +140,27 @@ class Project:
 
 # The app on sys.path. Its modules have names that another app has too (`app`, `lib.stats`), so one is loaded at a time.
 _loaded: list[Path] = []
+_NAMES = {"app", "lib", "jobs"}
 
 
 def _forget_loaded() -> None:
     while _loaded:
         folder = _loaded.pop()
-        sys.path.remove(str(folder))
-        for name, module in list(sys.modules.items()):
-            places = (getattr(module, "__file__", None), *getattr(module, "__path__", ()))
-            if any(_is_code_of(folder, Path(place)) for place in places if place):
-                del sys.modules[name]
+        # A test that puts sys.path back may have taken it away already.
+        with contextlib.suppress(ValueError):
+            sys.path.remove(str(folder))
+        # All are found before one is forgotten: the path of a namespace package cannot be read without its parent.
+        for name in [name for name, module in list(sys.modules.items()) if _is_code_of(folder, name, module)]:
+            del sys.modules[name]
 
 
-def _is_code_of(folder: Path, place: Path) -> bool:
-    return place.is_relative_to(folder) and not place.is_relative_to(folder / "tests")
+def _is_code_of(folder: Path, name: str, module: ModuleType) -> bool:
+    """Whether a module was found by way of `folder` on sys.path. One that a test runner imports by a longer name, such
+    as `melee_examples.board.tests`, was not."""
+    path = folder.joinpath(*name.split("."))
+    places = (getattr(module, "__file__", None), *getattr(module, "__path__", ()))
+    found = {path, path / "__init__.py", path.with_name(f"{path.name}.py")}
+    return not path.is_relative_to(folder / "tests") and any(Path(place) in found for place in places if place)
 
 
 def _at(error: Exception, folder: Path) -> str:
@@ -159,4 +171,4 @@ def _at(error: Exception, folder: Path) -> str:
         every = traceback.extract_tb(error.__traceback__)
         frames = [frame for frame in every if Path(frame.filename).is_relative_to(folder)]
         place, message = (f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "app.py"), str(error)
-    return f"{place.removeprefix(f'{folder}/')}: {type(error).__name__}: {message}"
+    return f"{place.removeprefix(f'{folder}/')}: {type(error).__name__}: {' '.join(message.split())}"
