@@ -7,9 +7,10 @@ import os
 import sys
 import tempfile
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import tzinfo
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated
@@ -149,9 +150,18 @@ def _forget_loaded() -> None:
         # A test that puts sys.path back may have taken it away already.
         with contextlib.suppress(ValueError):
             sys.path.remove(str(folder))
-        # All are found before one is forgotten: the path of a namespace package cannot be read without its parent.
-        for name in [name for name, module in list(sys.modules.items()) if _is_code_of(folder, name, module)]:
-            del sys.modules[name]
+        _forget(partial(_is_code_of, folder))
+
+
+def _forget_namesakes(folder: Path) -> None:
+    """Forgets what somebody else imported under the names that this app's code has."""
+    _forget(lambda name, module: name.partition(".")[0] in _NAMES and not _is_code_of(folder, name, module))
+
+
+def _forget(is_meant: Callable[[str, ModuleType], bool]) -> None:
+    # All are found before one is forgotten: the path of a namespace package cannot be read without its parent.
+    for name in [name for name, module in list(sys.modules.items()) if is_meant(name, module)]:
+        del sys.modules[name]
 
 
 def _is_code_of(folder: Path, name: str, module: ModuleType) -> bool:
