@@ -48,10 +48,14 @@ class App(Flask):
         path = self.project.database
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = Connection(path)
-        with self._migrating:
-            if path not in self._migrated:
-                migrate(connection, Database(connection), read_migrations(self.project.migrations))
-                self._migrated.add(path)
+        try:
+            with self._migrating:
+                if path not in self._migrated:
+                    migrate(connection, Database(connection), read_migrations(self.project.migrations))
+                    self._migrated.add(path)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _close_database(self, _error: BaseException | None) -> None:
