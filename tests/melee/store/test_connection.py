@@ -21,6 +21,7 @@ from melee.errors import (
 )
 from melee.store.connection import Connection
 from melee.store.database import Database
+from tests.melee.objects.failing_disk import FailingDisk
 
 
 @pytest.fixture
@@ -262,60 +263,29 @@ def test_a_backup_that_cannot_be_written_names_both_files(connection: Connection
         connection.back_up(target)
 
 
-class SmallDisk(apsw.VFS):
-    """A file system in which the disk is full once a file would be written beyond `bytes_left`."""
-
-    def __init__(self, real: str) -> None:
-        self.real, self.bytes_left = real, sys.maxsize
-        super().__init__("small-disk", real, makedefault=True)
-
-    def xOpen(self, name: "str | apsw.URIFilename | None", flags: list[int]) -> "SmallDiskFile":  # noqa: N802
-        return SmallDiskFile(self, name, flags)
-
-
-class SmallDiskFile(apsw.VFSFile):
-    def __init__(self, disk: SmallDisk, name: "str | apsw.URIFilename | None", flags: list[int]) -> None:
-        self._disk = disk
-        super().__init__(disk.real, name, flags)
-
-    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
-        self._disk.bytes_left -= len(data)
-        if self._disk.bytes_left < 0:
-            raise apsw.FullError("database or disk is full")
-        super().xWrite(data, offset)
-
-
-@pytest.fixture
-def disk() -> Iterator[SmallDisk]:
-    made = SmallDisk(apsw.vfs_names()[0])
-    yield made
-    made.unregister()
-
-
-def fill(database: Database, nested: bool) -> None:
-    """Writes 160 kB in one transaction."""
+def fill(database: Database, nested: bool, disk: FailingDisk, full_at: int) -> None:
+    """Writes 160 kB in one transaction, on a disk that is full at one of its 40 statements."""
     with database.transaction():
-        for _ in range(40):
+        for number in range(40):
+            if number == full_at:
+                disk.fails_with = apsw.FullError
             with database.transaction() if nested else nullcontext():
                 database.run("INSERT INTO kept VALUES (randomblob(4000))")
 
 
-@pytest.mark.parametrize("room", [0, 5_000, 40_000])
+@pytest.mark.parametrize("full_at", [0, 1, 20, 39])
 @pytest.mark.parametrize("nested", [False, True])
-def test_a_full_disk_in_a_transaction_is_the_error_that_is_seen(
-    tmp_path: Path, disk: SmallDisk, room: int, nested: bool
-) -> None:
-    with closing(Connection(tmp_path / "app.sqlite3")) as connection:
+def test_a_full_disk_in_a_transaction_is_the_error_that_is_seen(tmp_path: Path, full_at: int, nested: bool) -> None:
+    with FailingDisk.mounted() as disk, closing(Connection(tmp_path / "app.sqlite3")) as connection:
         database = Database(connection)
         # A cache of ten pages makes the transaction write to the disk before it commits.
         connection.own("PRAGMA cache_size = 10")
         database.run("CREATE TABLE kept (x)")
         database.run("INSERT INTO kept VALUES ('confirmed')")
-        disk.bytes_left = room
-        with pytest.raises(DatabaseFull, match="full"):
-            fill(database, nested)
+        with pytest.raises(DatabaseFull, match=r"FullError in: (INSERT|COMMIT|RELEASE)"):
+            fill(database, nested, disk, full_at)
         assert not connection.in_transaction
-        disk.bytes_left = sys.maxsize
+        disk.fails_with = None
         assert database.query("SELECT x FROM kept") == [{"x": "confirmed"}]
         with database.transaction():
             database.run("INSERT INTO kept VALUES ('again')")
