@@ -68,7 +68,9 @@ def _objects_folder(context: click.Context) -> Path:
 @_app_option
 @click.pass_context
 def objects(context: click.Context) -> None:
-    """List durable objects: their next timer, their last timer error, their size.
+    """List the durable objects of an app.
+
+    Each with its next timer, its last timer error and its size, whether the app runs or not.
 
     \b
     Examples:
@@ -114,7 +116,7 @@ def _timer(project: Project, state: State) -> tuple[str, str]:
 @_app_option
 @click.pass_context
 def show(context: click.Context, class_name: str, id: str) -> None:
-    """Show one object: its file, timer, tables, and keys with values.
+    """Show one object: file, timer, tables, keys.
 
     \b
     Example:
@@ -152,9 +154,10 @@ def _print_section(left: str, right: str, rows: dict[str, str]) -> None:
 @_app_option
 @click.pass_context
 def export(context: click.Context, class_name: str, id: str, file: Path | None) -> None:
-    """Copy one object's database to FILE, complete and checked, while the app runs or not.
+    """Copy one object's database to FILE.
 
-    FILE defaults to CLASS-ID.sqlite3 in the folder you stand in. A file that exists is not overwritten.
+    The copy is complete and checked, whether the app runs or not. FILE defaults to CLASS-ID.sqlite3 in the folder you
+    stand in. A file that exists is not overwritten.
 
     \b
     Example:
@@ -184,7 +187,9 @@ def _file_name(ref: ObjectRef) -> str:
 @_app_option
 @click.pass_context
 def sql(context: click.Context, class_name: str, id: str, sql: str, as_json: bool) -> None:
-    """Run one statement that reads, on one object's database. Without SQL, or with -, it comes from standard input.
+    """Ask one object's database with SQL that reads.
+
+    One statement; without SQL, or with -, it comes from standard input.
 
     \b
     Examples:
