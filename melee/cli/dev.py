@@ -2,7 +2,6 @@
 
 import io
 import os
-import signal
 import socket
 import threading
 import traceback
@@ -16,7 +15,7 @@ from werkzeug.debug import DebuggedApplication
 from werkzeug.serving import make_server
 
 from melee import log
-from melee.cli.reloading import STOP_SIGNALS, Sources, begin_anew, inherited_socket
+from melee.cli.reloading import Sources, Stop, begin_anew, inherited_socket
 from melee.cli.words import visible
 from melee.clock import SystemClock
 from melee.errors import BadInput
@@ -51,29 +50,25 @@ def dev(app: Path, host: str, port: int, no_reload: bool) -> None:
       melee dev board --port 8000
     """
     environment = dict(os.environ)
+    log.to_lines()
     inherited = inherited_socket()
-    try:
-        _let_signals_stop()
-        project = Project.at(app)
-        with inherited or _listen(host, port) as listener:
-            if not inherited:
-                click.echo(f"{project.folder.name} on {_url(host, listener)} (Ctrl-C stops it)")
-                click.echo(f"data in {project.data}")
-            log.to_lines()
-            if no_reload:
-                _serve(project, host, listener)
-            else:
-                _serve_until_changed(project, host, listener)
-                begin_anew(listener, environment)
-    except KeyboardInterrupt:
-        click.echo("stopped", err=True)
+    with inherited or _begin(app, host, port) as listener:
+        stop = Stop()
+        if no_reload:
+            _serve(Project.at(app), host, listener, stop)
+        else:
+            _serve_until_changed(app.resolve(), host, listener, stop)
+            begin_anew(listener, environment, stop)
+    click.echo("stopped", err=True)
 
 
-def _let_signals_stop() -> None:
-    """SIGTERM ends the main thread as Ctrl-C does; both were held back while the process replaced itself."""
-    for number in STOP_SIGNALS:
-        signal.signal(number, signal.default_int_handler)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+def _begin(app: Path, host: str, port: int) -> socket.socket:
+    """Says what is served where, the first time only."""
+    project = Project.at(app)
+    listener = _listen(host, port)
+    click.echo(f"{visible(project.folder.name)} on {_url(host, listener)} (Ctrl-C stops it)")
+    click.echo(f"data in {visible(str(project.data))}")
+    return listener
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -91,25 +86,26 @@ def _url(host: str, listener: socket.socket) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def _serve(project: Project, host: str, listener: socket.socket) -> None:
-    """Serves until a signal."""
+def _serve(project: Project, host: str, listener: socket.socket, stop: Stop) -> None:
     app = _load(project)
     with _hosting(project), _answering(app, host, listener):
-        threading.Event().wait()
+        stop.wait()
 
 
-def _serve_until_changed(project: Project, host: str, listener: socket.socket) -> None:
-    """Serves until a source changes; an app that does not load is answered for by its error."""
-    sources = Sources(project.folder)
+def _serve_until_changed(folder: Path, host: str, listener: socket.socket, stop: Stop) -> None:
+    """Serves until a source changes or it is time to stop; an app that does not load is answered for by its error."""
+    sources = Sources(folder, stop)
     objects: AbstractContextManager[None]
     try:
-        app = _load(project)
-        objects = _hosting(project)
+        project = Project.at(folder)
+        app, objects = _load(project), _hosting(project)
     except BadInput as error:
         click.echo(f"melee: {visible(str(error))}; waiting for the next edit", err=True)
         app, objects = _failing_with(error), nullcontext()
     with objects, _answering(app, host, listener):
-        click.echo(f"{sources.wait_for_change()} changed; starting again")
+        changed = sources.wait_for_change()
+        if changed:
+            click.echo(f"{visible(changed)} changed; starting again")
 
 
 def _load(project: Project) -> _WsgiApp:

@@ -3,6 +3,8 @@
 import signal
 import socket
 import sqlite3
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -43,6 +45,19 @@ def test_a_signal_stops_it_at_once_without_a_traceback(folder: Path, number: int
         assert server.printed[-1] == "stopped\n"
         assert "Traceback" not in "".join(server.printed)
         assert not list(folder.glob("data/objects/*/*/*-wal")), "the objects were not closed"
+
+
+@pytest.mark.parametrize("late_by", [0, 1, 2])
+def test_a_signal_while_it_starts_again_is_not_lost(folder: Path, late_by: int) -> None:
+    with DevServer(folder) as server:
+        server.get()
+        (folder / "melee.toml").write_text("")
+        server.wait_for("starting again")
+        # Another start of Python measures how far this one has come.
+        for _ in range(late_by):
+            subprocess.run([sys.executable, "-c", "import flask"], check=True)
+        assert server.stop() == 0
+        assert server.printed[-1] == "stopped\n"
 
 
 def test_a_due_timer_fires_and_prints_its_line(folder: Path) -> None:
@@ -149,6 +164,16 @@ def test_an_app_broken_from_the_start_recovers_when_a_missing_module_is_added(fo
         assert "ModuleNotFoundError" in server.wait_for("does not load")
         (folder / "lib" / "later").rename(folder / "lib" / "stats.py")
         assert server.get_until("1 visits") == "1 visits"
+
+
+def test_an_app_whose_file_is_gone_for_a_while_recovers(folder: Path) -> None:
+    with DevServer(folder) as server:
+        assert server.get() == (200, "1 visits")
+        (folder / "app.py").rename(folder / "away")
+        assert "it has no app.py" in server.wait_for("waiting for the next edit")
+        assert server.get()[0] == 500
+        (folder / "away").rename(folder / "app.py")
+        assert server.get_until("2 visits") == "2 visits"
 
 
 def test_a_broken_app_ends_a_server_that_does_not_reload(folder: Path) -> None:
