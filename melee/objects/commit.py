@@ -108,8 +108,13 @@ class Batch:
         if len(open_objects) == 1:
             self._commit_one(open_objects[0])
         else:
-            # Each commit waits for the disk; together they wait once.
-            list(self._pool.map(self._commit_one, open_objects))
+            # Each commit waits for the disk; threads wait together, each with a share, since handing over costs too.
+            shares = [open_objects[first::_COMMITS_AT_ONCE] for first in range(_COMMITS_AT_ONCE)]
+            list(self._pool.map(self._commit_share, filter(None, shares)))
+
+    def _commit_share(self, share: list[LoadedObject]) -> None:
+        for loaded in share:
+            self._commit_one(loaded)
 
     def _commit_one(self, loaded: LoadedObject) -> None:
         try:

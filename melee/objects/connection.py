@@ -6,7 +6,7 @@ from melee.objects.commit import Outcome
 from melee.objects.protocol import HEADER, NotAFrame, payload_length, read_request, reply_frame
 from melee.objects.request import Request
 
-_READ_BYTES = 256 * 1024
+_READ_BYTES = 64 * 1024
 
 
 class CallerConnection:
@@ -49,12 +49,12 @@ class CallerConnection:
         self._received += received
         if len(self._received) < HEADER.size:
             return None
-        end = HEADER.size + payload_length(bytes(self._received[: HEADER.size]))
-        if len(self._received) < end:
+        missing = payload_length(self._received) - (len(self._received) - HEADER.size)
+        if missing > 0:
             return None
-        if len(self._received) > end or self._has_request:
+        if missing < 0 or self._has_request:
             raise NotAFrame("a second request before the first was answered")
-        request = read_request(bytes(self._received[HEADER.size : end]))
+        request = read_request(bytes(self._received[HEADER.size :]))
         self._received.clear()
         self._has_request = True
         # Nobody waits for a request whose caller closed its end; it must not run.

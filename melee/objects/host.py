@@ -8,7 +8,7 @@ from typing import Any
 
 from melee import log, shape
 from melee.clock import Clock
-from melee.errors import CallTimeout, MeleeError, ObjectUnavailable
+from melee.errors import CallTimeout, MeleeError, ObjectUnavailable, described
 from melee.objects.commit import Batch, Outcome, Release
 from melee.objects.durable import Durable
 from melee.objects.files import delete_file
@@ -90,17 +90,17 @@ class Host:
 
     def commit(self) -> None:
         """Makes durable what ran, releases its outcomes, and closes what is lost or more than `open_at_most`."""
-        lost = self._batch.commit()
-        too_many = self._objects.used_longest_ago()[: -self._config.open_at_most]
-        for loaded in [*lost, *too_many]:
+        for loaded in self._batch.commit():
             if loaded not in self._running:
                 self._objects.close(loaded)
+        if not self._running.caller:
+            self._objects.close_beyond(self._config.open_at_most)
 
     def fire_due(self, at_most: int = TIMERS_AT_ONCE) -> list[ObjectRef]:
         """Fires timers that are due, the longest overdue first; returns the objects whose `on_timer` ran."""
         with self._turn:
-            now = self._clock.now()
-            if now < self._timers_rest_until:
+            now, wake_at = self._clock.now(), self.next_wake_at()
+            if wake_at is None or wake_at > now:
                 return []
             fired = [ref for ref in self._registry.due(now, at_most) if self._fire(ref)]
             self.commit()
@@ -116,10 +116,8 @@ class Host:
         """Closes the objects that nobody called for `idle_seconds`."""
         with self._turn:
             idle_since = self._clock.elapsed() - self._config.idle_seconds
-            for loaded in self._objects.used_longest_ago():
-                if loaded.used_at > idle_since:
-                    break
-                self._objects.close(loaded)
+            while (oldest := self._objects.used_longest_ago()) and oldest.used_at <= idle_since:
+                self._objects.close(oldest)
 
     def unload(self, ref: ObjectRef) -> bool:
         """Closes one object, as idleness would; returns whether it was open."""
@@ -133,8 +131,8 @@ class Host:
         """Commits, closes every object, and lets go of the data folder."""
         with self._turn:
             self.commit()
-            for loaded in self._objects.used_longest_ago():
-                self._objects.close(loaded)
+            while oldest := self._objects.used_longest_ago():
+                self._objects.close(oldest)
             self._batch.close()
             self._registry.close()
             self._lock.release()
@@ -160,7 +158,8 @@ class Host:
 
     def _call(self, call: Call, release: Release) -> None:
         try:
-            loaded = self._objects.find(call.ref) or self._objects.create(call.ref)
+            ref = call.ref
+            loaded = self._objects.find(ref) or self._objects.create(ref)
             self._batch.touch(loaded)
             method = _method_of(loaded, call)
         except MeleeError as error:
@@ -207,7 +206,7 @@ class Host:
             raise
         except BaseException as raised:  # noqa: BLE001 - whatever a timer raises, SystemExit too, the worker goes on
             log.timer_failed(str(loaded.ref), raised)
-            error = f"{type(raised).__name__}: {raised}"
+            error = f"{type(raised).__name__}: {described(raised)[0]}"
         loaded.record.end_timer(timer, error)
 
     def _finish(self, loaded: LoadedObject, method: str, outcome: Outcome, release: Release) -> None:
@@ -245,10 +244,9 @@ class Host:
 
 
 def _method_of(loaded: LoadedObject, call: Call) -> Callable[..., Any]:
-    known = {method.name for method in type(loaded.instance).spec.methods}
+    known = type(loaded.instance).spec.method_names
     if call.method not in known:
-        raise ObjectUnavailable(
-            str(call.ref), call.method, f"the class has no such method; it has {', '.join(sorted(known))}"
-        )
+        problem = f"the class has no such method; it has {', '.join(sorted(known))}"
+        raise ObjectUnavailable(str(loaded.ref), call.method, problem)
     method: Callable[..., Any] = getattr(loaded.instance, call.method)
     return method

@@ -70,9 +70,14 @@ class OpenObjects:
         loaded.used_at = self._clock.elapsed()
         return loaded
 
-    def used_longest_ago(self) -> list[LoadedObject]:
-        """All that are in memory, the one used last at the end."""
-        return list(self._open.values())
+    def used_longest_ago(self) -> LoadedObject | None:
+        """The one in memory that has waited longest for a call; None when none is in memory."""
+        return next(iter(self._open.values()), None)
+
+    def close_beyond(self, open_at_most: int) -> None:
+        """Closes those that have waited longest, until no more than `open_at_most` are left."""
+        while len(self._open) > open_at_most:
+            self.close(next(iter(self._open.values())))
 
     def close(self, loaded: LoadedObject) -> None:
         """Forgets and closes an object."""

@@ -70,9 +70,9 @@ def read_reply(payload: bytes | memoryview, request: Request) -> Outcome:
         return OutcomeUnknown(f"{request.class_name}/{request.id}", request.method, f"the worker says {reply.error}")
 
 
-def payload_length(header: bytes | memoryview) -> int:
-    """The length that a header announces; `NotAFrame` when it is more than a frame can have."""
-    length: int = HEADER.unpack(header)[0]
+def payload_length(received: bytes | bytearray) -> int:
+    """The length that the header at the beginning announces; `NotAFrame` when it is more than a frame can have."""
+    length: int = HEADER.unpack_from(received)[0]
     if length > FRAME_AT_MOST:
         raise NotAFrame(f"a frame of {length:,} bytes; at most {FRAME_AT_MOST:,}")
     return length

@@ -41,6 +41,8 @@ class Registry:
 
     def __init__(self, path: Path) -> None:
         self._connection = Connection(path)
+        self._wake_changed = True
+        self._next_wake_at: float | None = None
         version = self._connection.own("PRAGMA user_version")[0]["user_version"]
         self.is_new = version == 0
         """Whether it has yet to be filled from the files."""
@@ -78,11 +80,13 @@ class Registry:
 
     def forget(self, ref: ObjectRef) -> None:
         """The file of this object is gone."""
+        self._wake_changed = True
         self._connection.own("DELETE FROM objects WHERE class = ? AND id = ?", *ref)
 
     def try_at(self, ref: ObjectRef, now: float) -> None:
         """Notes that the object's timer is tried now. Should the try end the process, the next one comes at once, and
         further ones wait 2, 4, 8 … up to 600 s, so that one object cannot keep all others from their turn."""
+        self._wake_changed = True
         self._connection.set_durable(False)
         self._connection.own(
             "UPDATE objects SET tries = tries + 1, "
@@ -101,8 +105,12 @@ class Registry:
 
     def next_wake_at(self) -> float | None:
         """When there is something to ask, in epoch seconds; None when no timer is set."""
-        wake_at: float | None = self._connection.own("SELECT min(wake_at) AS wake_at FROM objects")[0]["wake_at"]
-        return wake_at
+        # The worker asks this before every wait, and it changes seldom.
+        if self._wake_changed:
+            self._wake_changed = False
+            rows = self._connection.own("SELECT min(wake_at) AS wake_at FROM objects WHERE wake_at IS NOT NULL")
+            self._next_wake_at = rows[0]["wake_at"]
+        return self._next_wake_at
 
     def due_no_later_than(self, ref: ObjectRef) -> float | None:
         rows = self._connection.own("SELECT due_no_later_than AS due FROM objects WHERE class = ? AND id = ?", *ref)
@@ -124,6 +132,7 @@ class Registry:
         self._connection.close()
 
     def _write(self, durable: bool, sql: str, rows: Iterable[Due]) -> None:
+        self._wake_changed = True
         self._connection.set_durable(durable)
         self._connection.begin()
         try:

@@ -1,11 +1,10 @@
 """The objects whose code is running now: the one called first, then the one it called, and so on."""
 
-import traceback
 from collections.abc import Callable
 from typing import Any
 
 from melee import log, shape
-from melee.errors import Deadlock, ObjectCallError, ShapeError, TransactionOpen
+from melee.errors import Deadlock, ObjectCallError, ShapeError, TransactionOpen, described
 from melee.objects.commit import Outcome
 from melee.objects.loaded import LoadedObject
 from melee.objects.request import Call, Request
@@ -46,8 +45,7 @@ class Running:
             return error
         except BaseException as error:  # noqa: BLE001 - a method that raises SystemExit must not end the worker
             log.call_failed(name, method, error)
-            trace = "".join(traceback.format_exception(error))
-            raised = ObjectCallError(name, method, type(error).__name__, str(error), trace)
+            raised = ObjectCallError(name, method, type(error).__name__, *described(error))
             raised.__cause__ = error
             return raised
         finally:

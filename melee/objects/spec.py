@@ -2,6 +2,7 @@
 
 import inspect
 from dataclasses import dataclass
+from functools import cached_property
 from types import FunctionType
 from typing import Any
 
@@ -39,6 +40,10 @@ class ClassSpec:
     name: str
     module: str
     methods: tuple[MethodSpec, ...]
+
+    @cached_property
+    def method_names(self) -> frozenset[str]:
+        return frozenset(method.name for method in self.methods)
 
 
 def read_spec(cls: type, base: type) -> ClassSpec:

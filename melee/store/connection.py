@@ -53,10 +53,11 @@ class Connection:
             self._sqlite = apsw.Connection(str(path), flags=flags)
             self._sqlite.set_busy_timeout(BUSY_SECONDS * 1000)
             if not read_only:
-                self._sqlite.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+                self._sqlite.pragma("journal_mode", "wal")
+                self._sqlite.pragma("synchronous", "full")
                 # A WAL that grew behind a reader shrinks again when the reader is gone.
-                self._sqlite.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES_KEPT}")
-            self._sqlite.execute("PRAGMA foreign_keys = ON")
+                self._sqlite.pragma("journal_size_limit", _WAL_BYTES_KEPT)
+            self._sqlite.pragma("foreign_keys", True)
         except apsw.Error as error:
             raise _translated(error, "", f"cannot open {path}: {error}") from error
         self._sqlite.authorizer = self._authorize

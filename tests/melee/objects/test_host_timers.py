@@ -180,6 +180,8 @@ class Rearming(Durable):
             raise SystemExit(1)
         if mode == "memory":
             raise MemoryError
+        if mode == "half an emoji":
+            raise ValueError("\ud800")
 
     def _roll_back(self) -> None:
         with self.storage.transaction():
@@ -191,7 +193,7 @@ class Rearming(Durable):
         return runs
 
 
-@pytest.mark.parametrize("mode", ["raise", "rolled back", "exit", "memory"])
+@pytest.mark.parametrize("mode", ["raise", "rolled back", "exit", "memory", "half an emoji"])
 def test_a_timer_that_raises_keeps_its_writes_and_is_not_set_again(
     open_host: OpenHost, clock: ManualClock, mode: str
 ) -> None:

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from melee.clock import SystemClock
-from melee.errors import MeleeError, ObjectUnavailable, OutcomeUnknown, Overloaded, ShapeError
+from melee.errors import MeleeError, ObjectCallError, ObjectUnavailable, OutcomeUnknown, Overloaded, ShapeError
 from melee.objects.client import Client
 from melee.objects.protocol import FRAME_AT_MOST, HEADER, request_frame
 from melee.objects.request import Call
@@ -27,6 +27,11 @@ import os, time
 from melee import App, Durable
 
 app = App(__name__)
+
+
+class Silent(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
 
 
 class Counter(Durable):
@@ -43,6 +48,11 @@ class Counter(Durable):
         while not os.path.exists(path):
             time.sleep(0.001)
         return self.add()
+
+    def fail(self, how):
+        if how == "half an emoji":
+            raise ValueError("\\ud800")
+        raise Silent
 
     def pid(self):
         return os.getpid()
@@ -276,6 +286,18 @@ def test_a_client_finds_the_next_worker_without_losing_a_call(app: Path, tmp_pat
         with WorkerUnderTest(app, data=tmp_path / "data"):
             assert client.ask(call) == b"3"
         client.close()
+
+
+@pytest.mark.parametrize(
+    ("how", "message"), [("half an emoji", "\\ud800"), ("silence", "<str() of this Silent failed>")]
+)
+def test_an_error_that_cannot_be_told_ends_its_call_and_not_the_worker(
+    worker: WorkerUnderTest, how: str, message: str
+) -> None:
+    with pytest.raises(ObjectCallError) as raised:
+        counter(worker).fail(how)
+    assert raised.value.message == message
+    assert counter(worker).add() == 1
 
 
 def test_a_terminated_worker_ends_well_and_answers_what_it_runs(worker: WorkerUnderTest, tmp_path: Path) -> None:
