@@ -37,20 +37,22 @@ class Connection:
     Args:
         path: the file; made if missing, in a folder that exists.
         read_only: opens an existing file and refuses to change it.
+        at_rest: with `read_only`, a promise that nobody changes the file meanwhile; nothing is left beside it then.
 
     Raises:
         DatabaseError: from every method, when SQLite refuses; the subclass says why.
         WrongProcess: used in another process than the one that opened it.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False, at_rest: bool = False) -> None:
         self.path = path
         self._pid = os.getpid()
         self._is_own_statement = False
         self._refusal = ""
+        name = f"{path.resolve().as_uri()}?immutable=1" if at_rest else str(path)
         flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         try:
-            self._sqlite = apsw.Connection(str(path), flags=flags)
+            self._sqlite = apsw.Connection(name, flags=flags | (apsw.SQLITE_OPEN_URI if at_rest else 0))
             self._sqlite.set_busy_timeout(BUSY_SECONDS * 1000)
             if not read_only:
                 self._sqlite.pragma("journal_mode", "wal")

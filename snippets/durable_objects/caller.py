@@ -1,7 +1,6 @@
 """What a caller may do with each kind of error."""
 
 from melee.errors import ObjectCallError, ObjectUnavailable, OutcomeUnknown, Overloaded
-
 from snippets.durable_objects.account import Account
 
 

@@ -153,3 +153,11 @@ def test_one_file_that_cannot_be_read_keeps_no_other_object_from_starting(
         assert registry.next_wake_at() == NOW
     assert [line["file"] for line in logged] == [str(broken)]
     assert broken.exists()
+
+
+def test_looking_into_files_leaves_nothing_beside_them(folder: Path) -> None:
+    make_object(folder, A, NOW)
+    make_object(folder, B, None)
+    before = sorted((folder / "a").rglob("*"))
+    found(folder)
+    assert sorted((folder / "a").rglob("*")) == before
