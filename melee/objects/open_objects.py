@@ -57,6 +57,8 @@ class OpenObjects:
             if loaded is None:
                 return None
             loaded.due_no_later_than = self._registry.due_no_later_than(ref)
+            # The object's own row decides; the next commit sets an index right that says something else.
+            loaded.record.changed = loaded.record.read().due_at != loaded.due_no_later_than
             self._start(loaded)
         self._open.move_to_end(ref)
         loaded.used_at = self._clock.elapsed()

@@ -28,6 +28,7 @@ from melee.objects.durable import Durable
 from melee.objects.files import every_file
 from melee.objects.request import Call, ObjectRef
 from melee.project import ObjectsConfig
+from melee.store.connection import Connection
 from melee.testing import WorkerUnderTest
 from tests.melee.objects.conftest import OpenHost
 
@@ -436,6 +437,30 @@ def test_idle_objects_close_and_their_log_moves_into_the_file(
     assert not host.unload(ObjectRef("Counter", "a"))
     assert host.unload(ObjectRef("Counter", "b"))
     assert list((tmp_path / "data" / "objects" / "counter").rglob("*-wal")) == []
+
+
+def test_a_log_that_grew_behind_a_reader_shrinks_when_the_reader_is_gone(open_host: OpenHost) -> None:
+    class Writer(Durable):
+        def write(self, times: int, letter: str) -> None:
+            for number in range(times):
+                self.storage.put(str(number), letter * 1_000_000)
+
+    host = open_host(Writer)
+    Writer.get("a").write(1, "a")
+    (file,) = every_file(host.folder)
+    reader = Connection(file, read_only=True)
+    reader.begin()
+    reader.own("SELECT count(*) AS n FROM _melee_values")
+    for letter in "bcd":
+        Writer.get("a").write(10, letter)
+    log = file.with_name(f"{file.name}-wal")
+    assert log.stat().st_size > 30_000_000
+    reader.close()
+    for letter in "efg":
+        Writer.get("a").write(1, letter)
+    assert log.stat().st_size < 10_000_000
+    host.unload(ObjectRef("Writer", "a"))
+    assert not log.exists()
 
 
 def test_no_more_objects_stay_open_than_the_limit(open_host: OpenHost, tmp_path: Path) -> None:

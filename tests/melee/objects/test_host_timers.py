@@ -1,5 +1,6 @@
 """Timers in a host: when they fire, how often, and what they leave behind."""
 
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ from melee import clock as melee_clock
 from melee.clock import ManualClock
 from melee.errors import DefinitionError, ObjectCallError
 from melee.objects.durable import Durable
+from melee.objects.registry import Registry
 from melee.objects.request import ObjectRef
 from tests.melee.objects.conftest import OpenHost
 
@@ -269,6 +271,23 @@ def test_a_timer_of_an_object_that_cannot_be_loaded_waits_and_the_others_fire(
     clock.move(600)
     host = open_host(Alarm, Rearming)
     assert host.fire_due() == [ObjectRef("Rearming", "a")]
+
+
+@pytest.mark.parametrize("says", [-50, 5_000, None], ids=["earlier", "later", "nothing"])
+def test_whatever_the_index_says_the_objects_own_row_decides(
+    open_host: OpenHost, clock: ManualClock, says: float | None
+) -> None:
+    host = open_host(Alarm)
+    Alarm.get("a").set_after(100)
+    due_at, folder = clock.now() + 100, host.folder
+    host.close()
+    with closing(Registry(folder / "registry.sqlite3")) as registry:
+        registry.settle([(ObjectRef("Alarm", "a"), None if says is None else clock.now() + says)])
+    host = open_host(Alarm)
+    assert (host.fire_due(), Alarm.get("a").rang()) == ([], [])
+    assert host.next_wake_at() == due_at
+    clock.move_to(due_at)
+    assert host.fire_due() == [ObjectRef("Alarm", "a")]
 
 
 def test_a_class_without_on_timer_cannot_set_one(open_host: OpenHost) -> None:
