@@ -47,8 +47,8 @@ def test_a_broken_melee_toml_is_one_line_that_names_file_and_key(tmp_path: Path)
     folder = write_app(tmp_path / "small")
     (folder / "melee.toml").write_text("[app]\ncolour = 1\n")
     (folder / "data" / "objects" / "stats" / "ab").mkdir(parents=True)
-    said = CliRunner().invoke(main, ["dev", str(folder), "--port", "0", "--no-reload"])
-    assert said.exit_code == 1
+    said = melee("dev", folder, "--port", "0", "--no-reload")
+    assert said.returncode == 1
     assert said.stderr.startswith(f"melee: {folder / 'melee.toml'}: Object contains unknown field `colour`")
     assert said.stderr.count("\n") == 1
 
@@ -56,8 +56,8 @@ def test_a_broken_melee_toml_is_one_line_that_names_file_and_key(tmp_path: Path)
 def test_an_unknown_time_zone_is_one_line(tmp_path: Path) -> None:
     folder = write_app(tmp_path / "two\nlines")
     (folder / "melee.toml").write_text("[app]\ntimezone = 'Mars'\n")
-    said = CliRunner().invoke(main, ["dev", str(folder), "--port", "0", "--no-reload"])
-    assert said.exit_code == 1
+    said = melee("dev", folder, "--port", "0", "--no-reload")
+    assert said.returncode == 1
     assert said.stderr.startswith(f"melee: {tmp_path}/two\\nlines/melee.toml: [app] timezone 'Mars' is no IANA")
     assert said.stderr.count("\n") == 1
 
@@ -65,8 +65,8 @@ def test_an_unknown_time_zone_is_one_line(tmp_path: Path) -> None:
 def test_a_file_that_may_not_be_written_is_one_line(tmp_path: Path) -> None:
     folder = write_app(tmp_path / "small")
     (folder / "data").write_text("a file where a folder should be")
-    said = CliRunner().invoke(main, ["dev", str(folder), "--port", "0", "--no-reload"])
-    assert (said.exit_code, said.stderr) == (1, f"melee: {folder / 'data'}: File exists\n")
+    said = melee("dev", folder, "--port", "0", "--no-reload")
+    assert (said.returncode, said.stderr) == (1, f"melee: {folder / 'data'}: File exists\n")
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
