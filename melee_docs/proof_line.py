@@ -19,17 +19,22 @@ def proof_line(proof: Proof, block: Block, link: Callable[[str], str]) -> str:
     """HTML for a block and its proof; `link` gives the address at which a test's source is shown."""
     if not proof.holds:
         return problem_line(proof.problem)
-    content = f"not run: {html.escape(block.skip)}" if block.skip else f"✓ {_evidence(proof, link)}"
-    return f'<div class="proof" data-search-exclude>{content}</div>'
+    if block.skip:
+        return _line("proof proof--skipped", f"not run: {html.escape(block.skip)}")
+    return _line("proof", f"✓ {_evidence(proof, link)}")
 
 
 def problem_line(problem: str) -> str:
-    return f'<div class="proof proof--missing" data-search-exclude>✗ {html.escape(problem)}</div>'
+    return _line("proof proof--missing", f"✗ {html.escape(problem)}")
 
 
 def short_name(test: str) -> str:
     """`tests/test_board.py::TestBoard::test_x[1]` is `test_x`."""
     return test.partition("[")[0].rpartition("::")[2]
+
+
+def _line(classes: str, content: str) -> str:
+    return f'<div class="{classes}" data-search-exclude>{content}</div>'
 
 
 def _evidence(proof: Proof, link: Callable[[str], str]) -> str:

@@ -5,9 +5,9 @@ from urllib.parse import urlsplit
 
 from flask import abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
-from lib.stats import Stats
-
 from melee import App, now
+
+from lib.stats import Stats
 
 LONGEST_NOTE = 280
 
@@ -35,13 +35,21 @@ def index() -> str:
 def show_board(text: str = "", problem: str = "") -> str:
     views = Stats.get("visits").today()
     return render_template(
-        "index.html", notes=open_notes(), views=views, text=text, problem=problem, longest=LONGEST_NOTE
+        "index.html",
+        notes=open_notes(),
+        views=views,
+        text=text,
+        problem=problem,
+        longest=LONGEST_NOTE,
     )
     # --8<-- [end:index]
 
 
 def open_notes() -> list[dict[str, Any]]:
-    return app.db.query("SELECT id, text, created_at FROM notes WHERE closed_at IS NULL ORDER BY id DESC")
+    return app.db.query(
+        "SELECT id, text, created_at FROM notes "
+        "WHERE closed_at IS NULL ORDER BY id DESC"
+    )
 
 
 # --8<-- [start:add]
@@ -49,8 +57,12 @@ def open_notes() -> list[dict[str, Any]]:
 def add_note() -> ResponseReturnValue:
     text = request.form.get("text", "").strip()
     if not 1 <= len(text) <= LONGEST_NOTE:
-        return show_board(text, f"Write 1 to {LONGEST_NOTE} characters; this note has {len(text)}."), 422
-    app.db.run("INSERT INTO notes (text, created_at) VALUES (?, ?)", text, this_minute())
+        return show_board(
+            text, f"Write 1 to {LONGEST_NOTE} characters; this note has {len(text)}."
+        ), 422
+    app.db.run(
+        "INSERT INTO notes (text, created_at) VALUES (?, ?)", text, this_minute()
+    )
     return redirect(url_for("index"), 303)
     # --8<-- [end:add]
 
@@ -58,7 +70,11 @@ def add_note() -> ResponseReturnValue:
 # --8<-- [start:close]
 @app.post("/notes/<int:id>/close")
 def close_note(id: int) -> ResponseReturnValue:
-    app.db.run("UPDATE notes SET closed_at = ? WHERE id = ? AND closed_at IS NULL", this_minute(), id)
+    app.db.run(
+        "UPDATE notes SET closed_at = ? WHERE id = ? AND closed_at IS NULL",
+        this_minute(),
+        id,
+    )
     return redirect(url_for("index"), 303)
     # --8<-- [end:close]
 
@@ -66,7 +82,9 @@ def close_note(id: int) -> ResponseReturnValue:
 # --8<-- [start:admin]
 @app.get("/admin")
 def admin() -> str:
-    notes = app.db.query("SELECT id, text, created_at, closed_at FROM notes ORDER BY id DESC")
+    notes = app.db.query(
+        "SELECT id, text, created_at, closed_at FROM notes ORDER BY id DESC"
+    )
     return render_template("admin.html", notes=notes)
 
 

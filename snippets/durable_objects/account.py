@@ -17,14 +17,18 @@ class Account(Durable):
             self.storage.run("UPDATE balance SET cents = cents - ?", cents)
             if self.balance() < 0:
                 raise ValueError(f"{cents} cents are more than there is")
-            self.storage.run("INSERT INTO entries (cents, purpose) VALUES (?, ?)", -cents, purpose)
+            self.storage.run(
+                "INSERT INTO entries (cents, purpose) VALUES (?, ?)", -cents, purpose
+            )
         return self.balance()
         # --8<-- [end:pay]
 
     def deposit(self, cents: int) -> int:
         with self.storage.transaction():
             self.storage.run("UPDATE balance SET cents = cents + ?", cents)
-            self.storage.run("INSERT INTO entries (cents, purpose) VALUES (?, 'deposit')", cents)
+            self.storage.run(
+                "INSERT INTO entries (cents, purpose) VALUES (?, 'deposit')", cents
+            )
         return self.balance()
 
     # --8<-- [start:read]

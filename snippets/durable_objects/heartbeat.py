@@ -1,4 +1,4 @@
-"""Two ways to repeat: set the timer last, and a failure ends it; set it first, and it goes on."""
+"""Set the timer last, and a failure ends it; set it first, and it goes on."""
 
 from melee import Durable
 

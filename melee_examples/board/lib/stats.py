@@ -26,14 +26,17 @@ class Stats(Durable):
     # --8<-- [start:hit]
     def hit(self) -> None:
         self.storage.run(
-            "INSERT INTO days (on_date, views) VALUES (?, 1) ON CONFLICT (on_date) DO UPDATE SET views = views + 1",
+            "INSERT INTO days (on_date, views) VALUES (?, 1) "
+            "ON CONFLICT (on_date) DO UPDATE SET views = views + 1",
             todays_date(),
         )
         # --8<-- [end:hit]
 
     # --8<-- [start:today]
     def today(self) -> int:
-        day = self.storage.first("SELECT views FROM days WHERE on_date = ?", todays_date())
+        day = self.storage.first(
+            "SELECT views FROM days WHERE on_date = ?", todays_date()
+        )
         if day is None:
             return 0
         return int(day["views"])
@@ -47,7 +50,7 @@ def todays_date() -> str:
 
 
 def next_midnight() -> datetime:
-    """The first moment of tomorrow. Where clocks are put forward at midnight, tomorrow begins at 01:00."""
+    """The first moment of tomorrow; 01:00 where clocks go forward at midnight."""
     here = now()
     tomorrow = here.date() + timedelta(days=1)
     return datetime.combine(tomorrow, time(0), tzinfo=here.tzinfo)

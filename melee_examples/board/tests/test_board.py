@@ -7,7 +7,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-
 from melee.testing import AppUnderTest, ManualClock
 
 BOARD = Path(__file__).parents[1]
@@ -46,7 +45,9 @@ def test_a_day_without_a_look_has_no_views(visits: Any) -> None:
     assert visits.today() == 0
 
 
-def test_looking_at_the_admin_page_does_not_count(app: AppUnderTest, visits: Any) -> None:
+def test_looking_at_the_admin_page_does_not_count(
+    app: AppUnderTest, visits: Any
+) -> None:
     app.client.get("/admin")
 
     assert visits.today() == 0
@@ -60,7 +61,9 @@ def test_the_count_survives_a_restart(app: AppUnderTest, visits: Any) -> None:
     assert visits.today() == 2
 
 
-def test_the_count_survives_that_the_object_is_unloaded(app: AppUnderTest, visits: Any) -> None:
+def test_the_count_survives_that_the_object_is_unloaded(
+    app: AppUnderTest, visits: Any
+) -> None:
     visits.hit()
     assert app.evict("Stats", "visits")
     visits.hit()
@@ -88,7 +91,9 @@ def test_the_timer_fires_at_each_midnight(app: AppUnderTest, visits: Any) -> Non
         assert app.fire_due() == ["Stats/visits"]
 
 
-def test_midnights_that_passed_while_nothing_ran_are_made_up_for_once(app: AppUnderTest, visits: Any) -> None:
+def test_midnights_that_passed_while_nothing_ran_are_made_up_for_once(
+    app: AppUnderTest, visits: Any
+) -> None:
     visits.hit()
     app.clock.move_to(datetime(2025, 1, 9, 8, 30, tzinfo=UTC))
     app.restart()
@@ -112,14 +117,36 @@ def test_midnight_is_that_of_the_apps_time_zone() -> None:
 @pytest.mark.parametrize(
     ("day_begins", "midnight", "hours"),
     [
-        pytest.param(datetime(2025, 3, 30, tzinfo=PARIS), 1_743_372_000, 23, id="clocks-go-forward-in-Paris"),
-        pytest.param(datetime(2025, 10, 26, tzinfo=PARIS), 1_761_519_600, 25, id="clocks-go-back-in-Paris"),
-        # At midnight the clocks of Beirut went from 24:00 to 01:00: that day has no 00:00.
-        pytest.param(datetime(2025, 3, 29, tzinfo=BEIRUT), 1_743_285_600, 24, id="the-next-day-has-no-midnight"),
-        pytest.param(datetime(2025, 3, 30, 1, tzinfo=BEIRUT), 1_743_368_400, 23, id="this-day-had-no-midnight"),
+        pytest.param(
+            datetime(2025, 3, 30, tzinfo=PARIS),
+            1_743_372_000,
+            23,
+            id="clocks-go-forward-in-Paris",
+        ),
+        pytest.param(
+            datetime(2025, 10, 26, tzinfo=PARIS),
+            1_761_519_600,
+            25,
+            id="clocks-go-back-in-Paris",
+        ),
+        # The clocks of Beirut went from 24:00 to 01:00: that day has no 00:00.
+        pytest.param(
+            datetime(2025, 3, 29, tzinfo=BEIRUT),
+            1_743_285_600,
+            24,
+            id="the-next-day-has-no-midnight",
+        ),
+        pytest.param(
+            datetime(2025, 3, 30, 1, tzinfo=BEIRUT),
+            1_743_368_400,
+            23,
+            id="this-day-had-no-midnight",
+        ),
     ],
 )
-def test_a_day_lasts_until_the_next_local_midnight(day_begins: datetime, midnight: int, hours: int) -> None:
+def test_a_day_lasts_until_the_next_local_midnight(
+    day_begins: datetime, midnight: int, hours: int
+) -> None:
     assert midnight - day_begins.timestamp() == hours * 3600
     with board(day_begins) as app:
         visits_of(app).hit()
@@ -150,7 +177,9 @@ def test_a_day_is_kept_for_the_30_days_after_it(app: AppUnderTest, visits: Any) 
 
 
 def test_a_note_is_shown_until_it_is_closed(app: AppUnderTest) -> None:
-    added = app.client.post("/notes", data={"text": "  Water the plants "}, follow_redirects=True)
+    added = app.client.post(
+        "/notes", data={"text": "  Water the plants "}, follow_redirects=True
+    )
     assert added.request.path == "/"
     assert "<p>Water the plants</p>" in added.text
     assert "1 open, 1 views today." in added.text
@@ -185,11 +214,15 @@ def test_what_people_write_is_shown_as_text(app: AppUnderTest) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "   ", "x" * 281])
-def test_a_note_that_is_empty_or_too_long_is_refused_with_a_message(app: AppUnderTest, text: str) -> None:
+def test_a_note_that_is_empty_or_too_long_is_refused_with_a_message(
+    app: AppUnderTest, text: str
+) -> None:
     refused = app.client.post("/notes", data={"text": text})
 
     assert refused.status_code == 422
-    assert f"Write 1 to 280 characters; this note has {len(text.strip())}." in refused.text
+    assert (
+        f"Write 1 to 280 characters; this note has {len(text.strip())}." in refused.text
+    )
     assert f'value="{text.strip()}"' in refused.text
     assert "Nothing is open." in refused.text
 
@@ -202,10 +235,14 @@ def test_a_note_may_have_280_characters(app: AppUnderTest) -> None:
 
 def test_a_form_of_another_site_is_refused(app: AppUnderTest) -> None:
     for origin in ("https://elsewhere.example", "null"):
-        refused = app.client.post("/notes", data={"text": "spam"}, headers={"Origin": origin})
+        refused = app.client.post(
+            "/notes", data={"text": "spam"}, headers={"Origin": origin}
+        )
         assert refused.status_code == 403
 
-    app.client.post("/notes", data={"text": "mine"}, headers={"Origin": "http://localhost"})
+    app.client.post(
+        "/notes", data={"text": "mine"}, headers={"Origin": "http://localhost"}
+    )
     page = app.client.get("/").text
     assert "mine" in page
     assert "spam" not in page
@@ -246,7 +283,10 @@ def test_a_second_click_on_close_or_delete_changes_nothing(app: AppUnderTest) ->
     app.client.post("/notes/1/close")
     app.clock.move(600)
     app.client.post("/notes/1/close")
-    assert '2025-01-01T12:00+00:00">2025-01-01</time></span>' in app.client.get("/admin").text
+    assert (
+        '2025-01-01T12:00+00:00">2025-01-01</time></span>'
+        in app.client.get("/admin").text
+    )
 
     app.client.post("/admin/notes/1/delete")
     assert app.client.post("/admin/notes/1/delete").status_code == 303
