@@ -8,6 +8,7 @@ import socket
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 
 nox.needs_version = ">=2025.2.9"
 nox.options.sessions = ["lint", "types", "tests", "proof", "site", "browser"]
@@ -114,8 +115,15 @@ def prove(session: nox.Session) -> None:
     """Write `.proof/`: which tests ran which lines, then what proves each block. A failed run leaves no old ledger."""
     LEDGER.unlink(missing_ok=True)
     plugin = ["-p", "melee_docs.pytest_plugin", f"--proof={LEDGER.parent}"]
-    session.run("python", "-m", "pytest", *plugin, "melee_examples", "tests/docs")
+    failed = None
+    try:
+        session.run("python", "-m", "pytest", *plugin, "melee_examples", "tests/docs")
+    except CommandFailed as failure:
+        # Which pages show what no longer works is still worth knowing.
+        failed = failure
     session.run("python", "-m", "melee_docs", "prove")
+    if failed:
+        raise failed
 
 
 def build(session: nox.Session) -> None:
