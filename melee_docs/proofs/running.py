@@ -5,8 +5,8 @@ import re
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 READ_SECONDS = 2
@@ -15,6 +15,19 @@ READ_SECONDS = 2
 def unmeasured(variables: Mapping[str, str]) -> dict[str, str]:
     """The variables without those that would make coverage measure the command."""
     return {name: value for name, value in variables.items() if not name.startswith("COVERAGE_")}
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Inside, new processes can be interrupted. A shell lets what it starts in the background ignore ^C, and that is
+    inherited by all of its children, in which a transcript's ^C would never arrive."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class Running:
@@ -30,17 +43,18 @@ class Running:
 
     @classmethod
     def start(cls, arguments: list[str], folder: Path, variables: Mapping[str, str]) -> "Running":
-        process = subprocess.Popen(
-            arguments,
-            cwd=folder,
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
+        with interruptible():
+            process = subprocess.Popen(
+                arguments,
+                cwd=folder,
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
         return cls(process)
 
     def _read(self) -> None:

@@ -1,5 +1,6 @@
 """Console transcripts, really run by bash."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,16 @@ def test_a_command_that_never_ends_is_stopped(tmp_path: Path, monkeypatch: pytes
 def test_a_server_is_awaited_and_interrupted(served: AProject) -> None:
     text = "$ python serve.py\nserving on ...\nready\n^C\nbye\n"
     assert prove(text, served.root, "melee_examples/board") == (0, "")
+
+
+def test_a_server_is_interrupted_even_where_interrupts_are_ignored(served: AProject) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        text = "$ python serve.py\nserving on ...\nready\n^C\nbye\n"
+        assert prove(text, served.root, "melee_examples/board") == (0, "")
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_wrong_last_words_of_a_server_are_named_with_their_line(served: AProject) -> None:
