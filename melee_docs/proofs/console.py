@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 
 from melee_docs.blocks import Block
-from melee_docs.proofs.running import Running, unmeasured
+from melee_docs.proofs.running import Running, interrupts_held, unmeasured
 from melee_docs.proofs.transcript import Command, Step, first_difference, pattern, read_transcript
 from melee_docs.proofs.verdict import NotProvenError
 
@@ -95,7 +95,8 @@ class Terminal:
     def take(self, step: Step, looked_at: bool) -> None:
         action, command = step
         if action == "run":
-            self.running[command.line] = self._start(command)
+            with interrupts_held():
+                self.running[command.line] = self._start(command)
             if command.keeps_running:
                 self._await_lines(command)
             else:

@@ -18,16 +18,20 @@ def unmeasured(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """Inside, new processes can be interrupted. A shell lets what it starts in the background ignore ^C, and that is
-    inherited by all of its children, in which a transcript's ^C would never arrive."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+def interrupts_held() -> Iterator[None]:
+    """Inside, ^C waits for the end, so that a process that is just starting is known to whoever has to end it.
+
+    A process that starts inside can be interrupted, even where a shell lets all that it starts in the background ignore
+    ^C, which is inherited.
+    """
+    came = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+    if came and callable(before):
+        before(signal.SIGINT, None)
 
 
 class Running:
@@ -43,18 +47,17 @@ class Running:
 
     @classmethod
     def start(cls, arguments: list[str], folder: Path, variables: Mapping[str, str]) -> "Running":
-        with interruptible():
-            process = subprocess.Popen(
-                arguments,
-                cwd=folder,
-                env=variables,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                start_new_session=True,
-            )
+        process = subprocess.Popen(
+            arguments,
+            cwd=folder,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
         return cls(process)
 
     def _read(self) -> None:
