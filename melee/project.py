@@ -150,12 +150,12 @@ def _forget_loaded() -> None:
         # A test that puts sys.path back may have taken it away already.
         with contextlib.suppress(ValueError):
             sys.path.remove(str(folder))
-        _forget(partial(_is_code_of, folder))
+        _forget(partial(is_code_of, folder))
 
 
 def _forget_namesakes(folder: Path) -> None:
     """Forgets what somebody else imported under the names that this app's code has."""
-    _forget(lambda name, module: name.partition(".")[0] in _NAMES and not _is_code_of(folder, name, module))
+    _forget(lambda name, module: name.partition(".")[0] in _NAMES and not is_code_of(folder, name, module))
 
 
 def _forget(is_meant: Callable[[str, ModuleType], bool]) -> None:
@@ -164,7 +164,7 @@ def _forget(is_meant: Callable[[str, ModuleType], bool]) -> None:
         del sys.modules[name]
 
 
-def _is_code_of(folder: Path, name: str, module: ModuleType) -> bool:
+def is_code_of(folder: Path, name: str, module: ModuleType) -> bool:
     """Whether a module was found by way of `folder` on sys.path. One that a test runner imports by a longer name, such
     as `melee_examples.board.tests`, was not."""
     path = folder.joinpath(*name.split("."))

@@ -13,11 +13,11 @@ from melee.objects.durable import Durable
 from melee.objects.handles import render
 from melee.objects.host import Host
 from melee.objects.request import owned_by, underscored
-from melee.project import Project
+from melee.project import Project, is_code_of
 
 
 def classes_below(folder: Path) -> dict[str, type[Durable]]:
-    """The durable classes that the loaded modules below a folder define, by name.
+    """The durable classes that the loaded modules of the app in a folder define, by name.
 
     Raises:
         DefinitionError: two of them would share a name or a folder for their data.
@@ -26,8 +26,10 @@ def classes_below(folder: Path) -> dict[str, type[Durable]]:
     folders: dict[str, type[Durable]] = {}
     for cls in _descendants(Durable):
         module = sys.modules.get(cls.__module__)
-        file = getattr(module, "__file__", None)
-        if not file or not Path(file).is_relative_to(folder) or getattr(module, cls.__name__, None) is not cls:
+        if module is None or not is_code_of(folder, cls.__module__, module):
+            continue
+        if getattr(module, cls.__name__, None) is not cls:
+            # Defined by a load before this one, or inside a function.
             continue
         other = folders.setdefault(underscored(cls.__name__), cls)
         if other is not cls:

@@ -24,7 +24,7 @@ CREATE TABLE objects (
 ) WITHOUT ROWID;
 CREATE INDEX objects_by_wake ON objects (wake_at) WHERE wake_at IS NOT NULL;
 """
-_RETRY_SECONDS_AT_MOST = 600
+RETRY_SECONDS_AT_MOST = 600
 
 Due = tuple[ObjectRef, float | None]
 
@@ -90,7 +90,7 @@ class Registry:
         self._connection.set_durable(False)
         self._connection.own(
             "UPDATE objects SET tries = tries + 1, "
-            f"wake_at = ?3 + iif(tries = 0, 0, min(1 << min(tries, 20), {_RETRY_SECONDS_AT_MOST})) "
+            f"wake_at = ?3 + iif(tries = 0, 0, min(1 << min(tries, 20), {RETRY_SECONDS_AT_MOST})) "
             "WHERE class = ?1 AND id = ?2",
             *ref,
             now,

@@ -1,5 +1,7 @@
 """The life of objects in a host: creation, calls, errors, transactions, destruction, unloading."""
 
+import importlib
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -575,6 +577,23 @@ def test_a_broken_constraint_reaches_the_method_by_its_kind(open_host: OpenHost)
 
     open_host(Unique)
     assert Unique.get("a").add_twice("x") == "twice"
+
+
+def test_a_class_imported_under_a_longer_name_is_not_one_of_the_apps(tmp_path: Path) -> None:
+    from melee.objects.hosting import classes_below
+    from melee.project import Project
+
+    lib = tmp_path / "shop" / "lib"
+    lib.mkdir(parents=True)
+    (lib / "stats.py").write_text("from melee import Durable\nclass Stats(Durable):\n    pass\n")
+    (tmp_path / "shop" / "app.py").write_text("from melee import App\nimport lib.stats\napp = App(__name__)\n")
+    sys.path.insert(0, str(tmp_path))
+    try:
+        importlib.import_module("shop.lib.stats")
+        Project.at(tmp_path / "shop").load()
+        assert [cls.__module__ for cls in classes_below(tmp_path / "shop").values()] == ["lib.stats"]
+    finally:
+        sys.path.remove(str(tmp_path))
 
 
 def test_two_classes_that_would_share_a_folder_are_refused(tmp_path: Path) -> None:
