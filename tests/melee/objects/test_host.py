@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from melee.clock import ManualClock
@@ -28,8 +29,9 @@ from melee.errors import (
 from melee.objects import host as host_module
 from melee.objects.durable import Durable
 from melee.objects.files import every_file
+from melee.objects.hosting import classes_below
 from melee.objects.request import Call, ObjectRef
-from melee.project import ObjectsConfig
+from melee.project import ObjectsConfig, Project
 from melee.store.connection import Connection
 from melee.testing import WorkerUnderTest
 from tests.melee.objects.conftest import OpenHost
@@ -233,8 +235,6 @@ def test_setup_and_on_timer_and_private_methods_cannot_be_called(open_host: Open
 
 
 def test_a_request_for_a_method_or_a_class_the_app_does_not_have_is_refused(open_host: OpenHost) -> None:
-    import msgspec
-
     host = open_host(Counter)
     with pytest.raises(ObjectUnavailable, match="no such method"):
         host.ask(Call("Counter", "a", "setup", msgspec.Raw(b"[]")))
@@ -580,9 +580,6 @@ def test_a_broken_constraint_reaches_the_method_by_its_kind(open_host: OpenHost)
 
 
 def test_a_class_imported_under_a_longer_name_is_not_one_of_the_apps(tmp_path: Path) -> None:
-    from melee.objects.hosting import classes_below
-    from melee.project import Project
-
     lib = tmp_path / "shop" / "lib"
     lib.mkdir(parents=True)
     (lib / "stats.py").write_text("from melee import Durable\nclass Stats(Durable):\n    pass\n")
@@ -597,9 +594,6 @@ def test_a_class_imported_under_a_longer_name_is_not_one_of_the_apps(tmp_path: P
 
 
 def test_two_classes_that_would_share_a_folder_are_refused(tmp_path: Path) -> None:
-    from melee.objects.hosting import classes_below
-    from melee.project import Project
-
     (tmp_path / "app.py").write_text(
         "from melee import App, Durable\n"
         "app = App(__name__)\n"

@@ -10,6 +10,8 @@ from melee import clock as melee_clock
 from melee.clock import ManualClock
 from melee.errors import DefinitionError, ObjectCallError
 from melee.objects.durable import Durable
+from melee.objects.files import file_of
+from melee.objects.loaded import state_in
 from melee.objects.registry import Registry
 from melee.objects.request import ObjectRef
 from tests.melee.objects.conftest import OpenHost
@@ -230,9 +232,6 @@ def test_cancelling_the_timer_that_is_firing_is_harmless(open_host: OpenHost, cl
 
 
 def test_the_last_error_of_a_timer_is_kept_until_one_succeeds(open_host: OpenHost, clock: ManualClock) -> None:
-    from melee.objects.files import file_of
-    from melee.objects.loaded import state_in
-
     host = open_host(Rearming)
     folder = host.folder
 
