@@ -110,6 +110,10 @@ def wal_left_behind(path: str, error: BaseException) -> None:
     )
 
 
+def file_left_behind(path: str, error: BaseException) -> None:
+    _log.error("the file of an object that ended cannot be deleted", file=path, error=str(error))
+
+
 def file_unreadable(path: str, error: BaseException) -> None:
     _log.error("this object's file cannot be read; it is left out", file=path, error=str(error))
 

@@ -139,7 +139,7 @@ class Batch:
             log.index_not_settled(error)
             return
         for loaded, due_at in settled.items():
-            loaded.record.changed, loaded.due_no_later_than = False, due_at
+            loaded.record.changed, loaded.asked_at = False, due_at
 
 
 def _outcome_after_commit(entry: Waiting) -> Outcome:
@@ -155,6 +155,5 @@ def _outcome_after_commit(entry: Waiting) -> Outcome:
 
 
 def _must_be_known_before(loaded: LoadedObject, state: State) -> bool:
-    known = loaded.due_no_later_than
-    is_earlier = state.due_at is not None and (known is None or state.due_at < known)
+    is_earlier = state.due_at is not None and (loaded.asked_at is None or state.due_at < loaded.asked_at)
     return loaded.is_new or state.destroyed or is_earlier

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from melee import log
 from melee.objects.request import ObjectRef, underscored
 
 
@@ -28,12 +29,18 @@ def make_folder(folder: Path) -> None:
 
 
 def delete_file(path: Path) -> None:
-    """Deletes a database nobody has open, with what SQLite keeps beside it."""
-    # The database goes first: without it the log is nothing, while without the log it would be an older database.
-    for beside in (path, f"{path}-wal", f"{path}-shm"):
-        Path(beside).unlink(missing_ok=True)
-    if path.parent.is_dir():
-        _sync_folder(path.parent)
+    """Deletes a database nobody has open, with what SQLite keeps beside it.
+
+    One that the file system keeps is named in the log. What is in it says that there is no object in it any more.
+    """
+    try:
+        # The database goes first: without it the log is nothing, while without the log it would be an older database.
+        for beside in (path, f"{path}-wal", f"{path}-shm"):
+            Path(beside).unlink(missing_ok=True)
+        if path.parent.is_dir():
+            _sync_folder(path.parent)
+    except OSError as error:
+        log.file_left_behind(str(path), error)
 
 
 def _sync_folder(folder: Path) -> None:

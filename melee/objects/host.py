@@ -183,6 +183,7 @@ class Host:
                 self._registry.forget(ref)
                 return False
             self._batch.touch(loaded)
+            loaded.asked_at = self._registry.asks_at(ref)
             timer = loaded.record.read()
         except MeleeError as error:
             # The registry spaces out the tries, if it could be written at all.
@@ -228,19 +229,21 @@ class Host:
             return False
         if loaded in self._running:
             loaded.ends_after_call = True
-        else:
-            self._end(loaded)
+            return True
+        self._end(loaded)
+        if loaded.is_lost:
+            raise ObjectUnavailable(str(ref), "destroy", str(loaded.connection.lost))
         return True
 
     def _end(self, loaded: LoadedObject) -> None:
+        """Destroys an object; it is lost, and goes on to exist, when that cannot be committed."""
         loaded.record.mark_destroyed()
         self._batch.touch(loaded)
         self.commit()
-        if loaded.is_lost:
-            raise ObjectUnavailable(str(loaded.ref), "destroy", str(loaded.connection.lost))
-        self._objects.close(loaded)
-        delete_file(loaded.connection.path)
-        self._registry.forget(loaded.ref)
+        if not loaded.is_lost:
+            self._objects.close(loaded)
+            delete_file(loaded.connection.path)
+            self._registry.forget(loaded.ref)
 
 
 def _method_of(loaded: LoadedObject, call: Call) -> Callable[..., Any]:

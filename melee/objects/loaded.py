@@ -17,14 +17,14 @@ from melee.store.migrations import Migration, migrate
 class LoadedObject:
     """An open object.
 
-    `due_no_later_than` is what the registry says of its timer. `used_at` is a moment of `clock.elapsed()`.
+    `asked_at` is when the registry will ask for its timer. `used_at` is a moment of `clock.elapsed()`.
     """
 
     ref: ObjectRef
     instance: Durable
     connection: ObjectConnection
     record: Record
-    due_no_later_than: float | None = None
+    asked_at: float | None = None
     is_new: bool = False
     ends_after_call: bool = False
     commit_failed: bool = False

@@ -56,9 +56,9 @@ class OpenObjects:
                 loaded = open_object(*self._needed_for(ref))
             if loaded is None:
                 return None
-            loaded.due_no_later_than = self._registry.due_no_later_than(ref)
+            loaded.asked_at = self._registry.asks_at(ref)
             # The object's own row decides; the next commit sets an index right that says something else.
-            loaded.record.changed = loaded.record.read().due_at != loaded.due_no_later_than
+            loaded.record.changed = loaded.record.read().due_at != self._registry.due_no_later_than(ref)
             self._start(loaded)
         self._open.move_to_end(ref)
         loaded.used_at = self._clock.elapsed()

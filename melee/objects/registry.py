@@ -116,6 +116,11 @@ class Registry:
         rows = self._connection.own("SELECT due_no_later_than AS due FROM objects WHERE class = ? AND id = ?", *ref)
         return rows[0]["due"] if rows else None
 
+    def asks_at(self, ref: ObjectRef) -> float | None:
+        """When `due` will name the object: no later than its timer, but for a try that ended the process."""
+        rows = self._connection.own("SELECT wake_at FROM objects WHERE class = ? AND id = ?", *ref)
+        return rows[0]["wake_at"] if rows else None
+
     def unsettled(self) -> list[ObjectRef]:
         rows = self._connection.own("SELECT class, id FROM objects WHERE NOT settled")
         return [ObjectRef(row["class"], row["id"]) for row in rows]

@@ -49,6 +49,9 @@ class Ledger(Durable):
             for number in range(times):
                 self.storage.put(f"large {number}", "x" * 1_000_000)
 
+    def end(self) -> bool:
+        return Ledger.destroy(self.id)
+
     def arm(self, seconds: float) -> None:
         self.timer(after=seconds)
 
@@ -213,6 +216,21 @@ def test_an_object_whose_first_commit_fails_was_never_created(open_host: OpenHos
         assert list(every_file(host.folder)) == []
         assert Ledger.get("a").add(1) == 1
         assert Ledger.list() == ["a"]
+
+
+def test_an_object_that_cannot_end_on_a_full_disk_goes_on(open_host: OpenHost) -> None:
+    with FailingDisk.mounted() as disk:
+        open_host(Ledger)
+        Ledger.get("a").add(1)
+        disk.fails_with = apsw.FullError
+        with pytest.raises(ObjectUnavailable, match="FullError"):
+            Ledger.destroy("a")
+        with pytest.raises(ObjectUnavailable, match="FullError"):
+            Ledger.get("a").end()
+        disk.fails_with = None
+        assert (Ledger.list(), Ledger.get("a").total()) == (["a"], 1)
+        assert Ledger.get("a").end() is True
+        assert Ledger.list() == []
 
 
 def test_timers_rest_while_the_disk_is_full_and_fire_when_there_is_space(

@@ -11,6 +11,7 @@ from melee.clock import ManualClock
 from melee.errors import DefinitionError, ObjectCallError
 from melee.objects.durable import Durable
 from melee.objects.files import file_of
+from melee.objects.host import Host
 from melee.objects.loaded import state_in
 from melee.objects.registry import Registry
 from melee.objects.request import ObjectRef
@@ -270,6 +271,25 @@ def test_a_timer_of_an_object_that_cannot_be_loaded_waits_and_the_others_fire(
     clock.move(600)
     host = open_host(Alarm, Rearming)
     assert host.fire_due() == [ObjectRef("Rearming", "a")]
+
+
+def test_a_timer_set_while_the_registry_waits_longer_is_known_before_its_commit(
+    open_host: OpenHost, clock: ManualClock
+) -> None:
+    """An object whose timer ended the process is tried again later and later; a timer set meanwhile must not be."""
+    seen: dict[str, float | None] = {}
+    host: Host = open_host(Alarm)
+    Alarm.get("a").set_after(0)
+    folder = host.folder
+    host.close()
+    with closing(Registry(folder / "registry.sqlite3")) as registry:
+        for _ in range(6):
+            registry.try_at(ObjectRef("Alarm", "a"), clock.now())
+    host = open_host(Alarm, reached=lambda point: seen.setdefault(point, host.next_wake_at()))
+    assert host.next_wake_at() == clock.now() + 32
+    seen.clear()
+    Alarm.get("a").set_after(1)
+    assert seen["object committed"] == clock.now() + 1
 
 
 @pytest.mark.parametrize("says", [-50, 5_000, None], ids=["earlier", "later", "nothing"])
