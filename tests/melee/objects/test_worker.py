@@ -6,7 +6,7 @@ import signal
 import socket
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -124,11 +124,17 @@ def answer(caller: socket.socket) -> Any:
     return msgspec.json.decode(received[HEADER.size :])
 
 
+def wait_until(happened: Callable[[], object]) -> None:
+    """Looks again and again, for events that nothing but their effect announces."""
+    clock = SystemClock()
+    deadline = clock.elapsed() + 30
+    while not happened():
+        assert clock.elapsed() < deadline, "it did not happen within 30 s"
+
+
 def wait_until_it_runs(path: Path) -> None:
-    """The file is made by the method under test; looking for it is the event there is."""
-    deadline = SystemClock().elapsed() + 30
-    while not path.with_name(path.name + ".runs").exists():
-        assert SystemClock().elapsed() < deadline, "the method never began"
+    """The file is made by the method under test."""
+    wait_until(path.with_name(path.name + ".runs").exists)
 
 
 def test_objects_live_in_a_process_of_their_own(worker: WorkerUnderTest) -> None:
@@ -314,8 +320,7 @@ def test_a_terminated_worker_ends_well_and_answers_what_it_runs(worker: WorkerUn
 
 def test_a_timer_fires_although_nobody_calls(worker: WorkerUnderTest) -> None:
     counter(worker).arm(0.05)
-    while counter(worker).value() == 0:
-        pass
+    wait_until(counter(worker).value)
     assert counter(worker).value() == 100
 
 
@@ -329,8 +334,7 @@ def test_a_timer_killed_before_its_commit_fires_again_and_its_first_writes_are_a
     calm.touch()
     with WorkerUnderTest(app, data=tmp_path / "data") as worker:
         handle: Any = worker.classes["DiesInTimer"].get("a")
-        while handle.tries() == 0:
-            pass
+        wait_until(handle.tries)
         assert handle.tries() == 1
 
 
@@ -344,8 +348,7 @@ def test_a_timer_that_ends_the_process_again_and_again_does_not_starve_the_other
     with WorkerUnderTest(app, data=tmp_path / "data") as worker:
         # It is tried again two seconds after the second time, so there is time for the others.
         counter(worker).arm(0)
-        while counter(worker).value() == 0:
-            pass
+        wait_until(counter(worker).value)
         assert worker.process.poll() is None
 
 
