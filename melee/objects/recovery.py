@@ -1,12 +1,14 @@
 """What a start owes to the way the last run ended: an index that agrees with the files again."""
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from melee import log
 from melee.errors import DatabaseError
 from melee.objects.files import delete_file, every_file, file_of, make_folder
 from melee.objects.loaded import state_in
-from melee.objects.registry import Due, Registry
+from melee.objects.record import State
+from melee.objects.registry import Registry
 
 
 def open_registry(folder: Path) -> Registry:
@@ -25,16 +27,8 @@ def open_registry(folder: Path) -> Registry:
 
 
 def rebuild(registry: Registry, folder: Path) -> None:
-    """Fills an empty registry from the files. A file that cannot be read is named in the log and left out."""
-    found: list[Due] = []
-    for file in every_file(folder):
-        try:
-            state = state_in(file)
-        except DatabaseError as error:
-            log.file_unreadable(str(file), error)
-            continue
-        if state:
-            found.append((state.ref, state.due_at))
+    """Fills an empty registry from the files; an object whose file cannot be read is left out."""
+    found = [(state.ref, state.due_at) for _file, state in _states(every_file(folder)) if state]
     registry.settle(found)
     registry.mark_filled()
     if found:
@@ -42,17 +36,23 @@ def rebuild(registry: Registry, folder: Path) -> None:
 
 
 def settle_what_was_under_way(registry: Registry, folder: Path) -> None:
-    """Asks the file of each object whose creation, end or timer was being committed when the process ended."""
-    for ref in registry.unsettled():
-        file = file_of(folder, ref)
+    """Asks the file of each object whose creation, end or timer was being committed when the process ended. A row whose
+    file cannot be read stays as early as it is, and the next start asks again."""
+    under_way = {file_of(folder, ref): ref for ref in registry.unsettled()}
+    for file, state in _states(under_way):
+        if state:
+            registry.settle([(state.ref, state.due_at)])
+        else:
+            delete_file(file)
+            registry.forget(under_way[file])
+
+
+def _states(files: Iterable[Path]) -> Iterator[tuple[Path, State | None]]:
+    """What each file holds; one that cannot be read is named in the log and passed over."""
+    for file in files:
         try:
             state = state_in(file)
         except DatabaseError as error:
-            # Its row stays as early as it is, and the next start asks again.
             log.file_unreadable(str(file), error)
-            continue
-        if state:
-            registry.settle([(ref, state.due_at)])
         else:
-            delete_file(file)
-            registry.forget(ref)
+            yield file, state
