@@ -128,11 +128,11 @@ class Connection:
         flags = apsw.SQLITE_PREPARE_PERSISTENT if self._is_own_statement else 0
         try:
             cursor = self._sqlite.execute(sql, bindings, prepare_flags=flags)
-            try:
-                names = [column[0] for column in cursor.get_description()]
-            except apsw.ExecutionCompleteError:
+            first = next(cursor, None)
+            if first is None:
                 return []
-            rows = cursor.fetchall()
+            names = [column[0] for column in cursor.get_description()]
+            rows = [first, *cursor]
         except apsw.Error as error:
             raise _translated(error, sql, self._explain(error)) from error
         except KeyError as error:
