@@ -114,7 +114,7 @@ class Worker:
                 self._selector.register(CallerConnection(caller), selectors.EVENT_READ)
 
     def _listen(self) -> socket.socket:
-        _allow_many_descriptors()
+        allow_many_descriptors()
         self._path.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(self._path))
@@ -145,7 +145,7 @@ class Worker:
         self._stopping = signal.Signals(number).name
 
 
-def _allow_many_descriptors() -> None:
+def allow_many_descriptors() -> None:
     """An open object takes three descriptors, a caller one; the usual soft limit of 1,024 is too low for both."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _DESCRIPTORS_WANTED if hard == resource.RLIM_INFINITY else min(_DESCRIPTORS_WANTED, hard)

@@ -19,7 +19,7 @@ from melee.errors import MeleeError, ObjectCallError, ObjectUnavailable, Outcome
 from melee.objects.client import Client
 from melee.objects.protocol import FRAME_AT_MOST, HEADER, request_frame
 from melee.objects.request import Call
-from melee.objects.worker import CALLERS_AT_MOST
+from melee.objects.worker import CALLERS_AT_MOST, allow_many_descriptors
 from melee.testing import WorkerUnderTest
 
 APP = '''
@@ -156,6 +156,7 @@ def test_many_callers_at_once_are_all_served_and_none_is_lost(worker: WorkerUnde
 
 
 def test_a_thousand_callers_are_served_or_refused_and_never_hang(worker: WorkerUnderTest) -> None:
+    allow_many_descriptors()
     callers = [connected(worker) for _ in range(CALLERS_AT_MOST + 50)]
     for caller in callers:
         try:
