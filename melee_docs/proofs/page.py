@@ -1,7 +1,8 @@
 """Python written in the page: run as it stands, in an empty folder, and what it prints is what its `#>` lines say.
 
 All of standard output is compared, in order, with all `#>` lines of the block: a `print` without one fails, and so does
-a `#>` under a `print` that never ran. `pycon` blocks (`>>> …`) are run by doctest. Each block has its own process.
+a `#>` under a `print` that never ran. Every line has to run, since a function that is only defined proves nothing.
+`pycon` blocks (`>>> …`) are run by doctest. Each block has its own process.
 """
 
 import json
