@@ -51,9 +51,10 @@ def dev(app: Path, host: str, port: int, no_reload: bool) -> None:
     """
     environment = dict(os.environ)
     log.to_lines()
+    # Before the first word: whoever reads it may press Ctrl-C at once.
+    stop = Stop()
     inherited = inherited_socket()
     with inherited or _begin(app, host, port) as listener:
-        stop = Stop()
         if no_reload:
             _serve(Project.at(app), host, listener, stop)
         else:
