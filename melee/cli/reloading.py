@@ -10,18 +10,15 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Generator
-from contextlib import closing
+from contextlib import suppress
 from pathlib import Path
-
-from watchfiles import Change, watch
-from watchfiles.main import FileChange
 
 _STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 _SOCKET = "MELEE_DEV_SOCKET"
-_LOOK_MILLISECONDS = 100
+_LOOK_SECONDS = 0.2
 # Made at run time, or no part of the app that is served.
 _NOT_SOURCES = {"data", "tests", "site-packages", "node_modules", "__pycache__"}
+_State = tuple[int, int, int]
 
 
 class Stop:
@@ -39,8 +36,14 @@ class Stop:
         return self._is_wanted
 
     def wait(self) -> None:
-        while not self._is_wanted:
-            time.sleep(_LOOK_MILLISECONDS / 1000)
+        while not self.comes_within_a_look():
+            pass
+
+    def comes_within_a_look(self) -> bool:
+        """Waits a moment, the time between two looks at anything; returns whether it is time to end."""
+        if not self._is_wanted:
+            time.sleep(_LOOK_SECONDS)
+        return self._is_wanted
 
     def _want(self, _number: int, _frame: object) -> None:
         self._is_wanted = True
@@ -49,38 +52,44 @@ class Stop:
 
 
 class Sources:
-    """The files that an app is made of, watched from the moment this is made.
+    """The files that an app is made of, as they are at the moment this is made.
 
-    What is read afterwards is either current or reported as changed.
+    What is read afterwards is either current or reported as changed. The files are looked at again and again: events
+    of the system are quicker, but now and then one is lost, and with it somebody's edit.
     """
 
     def __init__(self, folder: Path, stop: Stop) -> None:
-        self._folder = folder
-        self._changes: Generator[set[FileChange], None, None] = watch(
-            folder,
-            watch_filter=self._is_source,
-            stop_event=stop,
-            rust_timeout=_LOOK_MILLISECONDS,
-            yield_on_timeout=True,
-            ignore_permission_denied=True,
-        )
-        next(self._changes, None)
+        self._folder, self._stop = folder, stop
+        self._known = self._look()
 
     def wait_for_change(self) -> str:
         """Returns the name of a file that was changed, added or removed; an empty one when it is time to stop."""
-        with closing(self._changes):
-            changed = next(filter(None, self._changes), set())
-        return min((str(Path(path).relative_to(self._folder)) for _change, path in changed), default="")
+        changed = self._known
+        while changed == self._known and not self._stop.comes_within_a_look():
+            changed = self._look()
+        # An edit of many files, or of a large one, takes its time.
+        while changed != (later := self._look()) and not self._stop.comes_within_a_look():
+            changed = later
+        differing = {name for name, _state in changed.items() ^ self._known.items()}
+        return min(differing, default="")
 
-    def _is_source(self, change: Change, path: str) -> bool:
-        parts = Path(path).relative_to(self._folder).parts
-        if any(part in _NOT_SOURCES or part.startswith(".") for part in parts):
-            return False
-        if change is Change.added and Path(path).is_dir():
-            # What was put into a new folder before it was watched is not reported by itself.
-            inside = (f"{folder}/{name}" for folder, _folders, names in os.walk(path) for name in names)
-            return any(self._is_source(change, file) for file in inside)
-        return parts[-1].endswith((".py", ".sql")) or parts[:-1][:1] == ("templates",) or parts == ("melee.toml",)
+    def _look(self) -> dict[str, _State]:
+        """Each source by its name below the folder, with what tells two of its states apart."""
+        states = {}
+        for folder, folders, names in os.walk(self._folder):
+            folders[:] = [name for name in folders if name not in _NOT_SOURCES and not name.startswith(".")]
+            for name in names:
+                path = Path(folder, name).relative_to(self._folder)
+                # A file can be gone by now; then it is no source.
+                with suppress(OSError):
+                    if _is_source(path):
+                        status = (self._folder / path).stat()
+                        states[str(path)] = status.st_mtime_ns, status.st_size, status.st_ino
+        return states
+
+
+def _is_source(path: Path) -> bool:
+    return path.suffix in (".py", ".sql") or path.parts[0] == "templates" or path == Path("melee.toml")
 
 
 def inherited_socket() -> socket.socket | None:
