@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -161,15 +162,20 @@ class WorkerUnderTest(_Entered):
         super().__init__(folder, data)
         self._arguments = [dies_at, str(dies_on), "" if now is None else str(now)]
         self.process: subprocess.Popen[str]
+        self._reader: threading.Thread
 
     def _start(self, _app: Any) -> None:
         self.classes = classes_below(self.project.folder)
         command = [sys.executable, "-m", "melee.testing", str(self.project.folder), str(self.project.data)]
         self.process = subprocess.Popen([*command, *self._arguments], stdout=subprocess.PIPE, text=True)
-        self._stack.callback(self._end)
         assert self.process.stdout
+        first_line = self.process.stdout.readline()
+        # Read on, or a worker with much to say would wait for room in the pipe.
+        self._reader = threading.Thread(target=self.process.stdout.read, daemon=True)
+        self._reader.start()
+        self._stack.callback(self._end)
         # The worker's first line says that it listens; the end of its output, that it died before.
-        if not self.process.stdout.readline():
+        if not first_line:
             raise RuntimeError(f"the object worker ended with {self.process.wait()} before it listened")
         client = Client(self.project.socket, SystemClock())
         self._stack.callback(client.close)
@@ -187,7 +193,10 @@ class WorkerUnderTest(_Entered):
 
     def _end(self) -> None:
         self.process.terminate()
-        self.process.communicate(timeout=30)
+        self.process.wait(timeout=30)
+        self._reader.join()
+        assert self.process.stdout
+        self.process.stdout.close()
 
 
 def _main() -> None:

@@ -16,7 +16,6 @@ from melee_docs.blocks import GENERATED
 from melee_docs.ledger import FOLDER, Ledger, Proof
 
 DOCS = Path("docs")
-ABOUT = DOCS / "about"
 FRONT_MATTER = """---
 title: {file}
 search:

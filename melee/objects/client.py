@@ -86,12 +86,13 @@ class _Attempt:
         try:
             self._limit(connection)
             connection.connect(str(path))
-        except BlockingIOError as error:
+        except BaseException as error:
             connection.close()
-            raise Overloaded(*self.names, socket.SOMAXCONN) from error
-        except (FileNotFoundError, ConnectionError) as error:
-            connection.close()
-            raise ObjectUnavailable(*self.names, f"no object worker listens on {path}") from error
+            if isinstance(error, BlockingIOError):
+                raise Overloaded(*self.names, socket.SOMAXCONN) from error
+            if isinstance(error, FileNotFoundError | ConnectionError):
+                raise ObjectUnavailable(*self.names, f"no object worker listens on {path}") from error
+            raise
         return connection
 
     def exchange(self, connection: socket.socket) -> Outcome:

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from melee.clock import Clock
@@ -88,16 +88,22 @@ class OpenObjects:
         loaded.close()
 
     def _start(self, loaded: LoadedObject) -> None:
-        """Runs what the class wants to run before the first call."""
-        self._perform(loaded, "__init__", lambda: type(loaded.instance).__init__(loaded.instance))
-        if loaded.is_new:
-            self._perform(loaded, "setup", lambda: _set_up(loaded))
+        """Runs what the class wants to run before the first call. For a new object that is one transaction, so that it
+        cannot ask other objects, which would commit it, before its `setup` has ended."""
+        creation = loaded.instance.storage.transaction() if loaded.is_new else nullcontext()
+        try:
+            with creation:
+                self._perform(loaded, "__init__", lambda: type(loaded.instance).__init__(loaded.instance))
+                if loaded.is_new:
+                    self._perform(loaded, "setup", loaded.instance.setup)
+        except MeleeError:
+            loaded.close()
+            raise
         self._open[loaded.ref] = loaded
 
     def _perform(self, loaded: LoadedObject, method: str, run: Callable[[], None]) -> None:
         outcome = self._running.perform(loaded, method, run)
         if isinstance(outcome, MeleeError):
-            loaded.close()
             raise outcome
 
     def _needed_for(self, ref: ObjectRef) -> tuple[type[Durable], ObjectRef, Path, list[Migration], Clock]:
@@ -109,12 +115,6 @@ class OpenObjects:
         if folder not in self._read:
             self._read[folder] = read_migrations(self._migrations / folder)
         return cls, ref, file_of(self._folder, ref), self._read[folder], self._clock
-
-
-def _set_up(loaded: LoadedObject) -> None:
-    # In a transaction, so that setup cannot ask other objects before this one is on disk.
-    with loaded.instance.storage.transaction():
-        loaded.instance.setup()
 
 
 @contextmanager

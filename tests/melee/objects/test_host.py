@@ -394,6 +394,32 @@ def test_setup_cannot_ask_others_before_its_object_is_on_disk(open_host: OpenHos
     assert InSetup.count() == 0
 
 
+def test_an_init_that_asks_another_object_creates_nothing_half(open_host: OpenHost) -> None:
+    class Curious(Durable):
+        asks = True
+
+        def __init__(self) -> None:
+            if self.asks:
+                Answerer.get("x").answer("init")
+
+        def setup(self) -> None:
+            self.storage.put("set up", True)
+
+        def is_set_up(self) -> bool:
+            return bool(self.storage.get("set up"))
+
+    host = open_host(Curious, Answerer)
+    with pytest.raises(ObjectCallError, match="TransactionOpen"):
+        Curious.get("a").is_set_up()
+    assert Curious.list() == []
+    Curious.asks = False
+    assert Curious.get("a").is_set_up()
+    # Once it exists, an `__init__` may ask others.
+    host.unload(ObjectRef("Curious", "a"))
+    Curious.asks = True
+    assert Curious.get("a").is_set_up()
+
+
 # Many callers, many objects.
 
 

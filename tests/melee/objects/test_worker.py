@@ -307,6 +307,13 @@ def test_an_error_that_cannot_be_told_ends_its_call_and_not_the_worker(
     assert counter(worker).add() == 1
 
 
+def test_a_worker_with_much_to_say_goes_on(worker: WorkerUnderTest) -> None:
+    for _ in range(300):
+        with pytest.raises(ObjectCallError):
+            counter(worker).fail("silence")
+    assert counter(worker).add() == 1
+
+
 def test_a_terminated_worker_ends_well_and_answers_what_it_runs(worker: WorkerUnderTest, tmp_path: Path) -> None:
     go = tmp_path / "go"
     with connected(worker) as busy:
