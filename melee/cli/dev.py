@@ -3,6 +3,7 @@
 import io
 import os
 import socket
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -112,6 +113,9 @@ def _serve_until_changed(folder: Path, host: str, listener: socket.socket, stop:
 def _load(project: Project) -> _WsgiApp:
     # Flask reads this when the app is made: errors reach the debugger, templates are read anew.
     os.environ.setdefault("FLASK_DEBUG", "1")
+    # Python takes a compiled file for current when second and size of its source are the same: an edit that is quick
+    # and keeps the length would be started anew and yet not run.
+    sys.dont_write_bytecode = True
     app: _WsgiApp = project.load().app
     _ = project.config
     write_handles(project)

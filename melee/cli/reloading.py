@@ -54,8 +54,8 @@ class Stop:
 class Sources:
     """The files that an app is made of, as they are at the moment this is made.
 
-    What is read afterwards is either current or reported as changed. The files are looked at again and again: events
-    of the system are quicker, but now and then one is lost, and with it somebody's edit.
+    What is read afterwards is either current or reported as changed. The files are looked at again and again, which is
+    cheap for the few of an app, and has no special case for folders that are new or files that were moved.
     """
 
     def __init__(self, folder: Path, stop: Stop) -> None:

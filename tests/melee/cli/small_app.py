@@ -75,7 +75,9 @@ def command(*arguments: str | Path) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    return os.environ | {"PYTHONWARNINGS": "error", "PYTHONUNBUFFERED": "1"}
+    """As a user has it: one that keeps Python from writing compiled files would hide what becomes of them."""
+    users = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return users | {"PYTHONWARNINGS": "error", "PYTHONUNBUFFERED": "1"}
 
 
 class DevServer:

@@ -1,5 +1,6 @@
 """`melee dev` as its user has it: a real process, real requests, real edits and signals."""
 
+import os
 import signal
 import socket
 import sqlite3
@@ -128,6 +129,17 @@ def test_a_new_migration_runs_without_a_restart_by_hand(folder: Path) -> None:
         assert server.get() == (200, "1 visits")
         (folder / "db" / "objects" / "stats" / "002_more.sql").write_text("UPDATE hits SET n = 1000;")
         assert server.get_until("100") in {"1001 visits", "1002 visits"}
+
+
+def test_an_edit_in_the_same_second_and_of_the_same_length_runs(folder: Path) -> None:
+    app = folder / "app.py"
+    with DevServer(folder) as server:
+        server.get()
+        written_at = app.stat().st_mtime_ns
+        app.write_text(APP.replace(" visits", " people"))
+        within_that_second = written_at // 10**9 * 10**9 + (written_at + 1000) % 10**9
+        os.utime(app, ns=(within_that_second, within_that_second))
+        assert "people" in server.get_until("people")
 
 
 def test_what_the_app_writes_itself_is_no_edit(folder: Path) -> None:
