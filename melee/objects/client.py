@@ -33,7 +33,7 @@ class Client:
             ObjectUnavailable: the request never started.
             OutcomeUnknown: the worker was lost while it may have been running.
             CallTimeout: no answer within `call_seconds`.
-            Overloaded: refused, too many callers are waiting.
+            Overloaded: refused, too much is waiting already.
             ObjectError: what became of the call, from the worker.
         """
         attempt = _Attempt(request, self._clock, self._call_seconds)
@@ -89,7 +89,7 @@ class _Attempt:
         except BaseException as error:
             connection.close()
             if isinstance(error, BlockingIOError):
-                raise Overloaded(*self.names, socket.SOMAXCONN) from error
+                raise Overloaded(*self.names, "the queue of callers is full") from error
             if isinstance(error, FileNotFoundError | ConnectionError):
                 raise ObjectUnavailable(*self.names, f"no object worker listens on {path}") from error
             raise

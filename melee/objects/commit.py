@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from melee import log
+from melee import log, shape
 from melee.errors import DatabaseError, DatabaseFull, MeleeError, ObjectUnavailable, OutcomeUnknown
 from melee.objects.loaded import LoadedObject
 from melee.objects.record import State
@@ -23,6 +23,7 @@ Outcome = bytes | MeleeError
 Release = Callable[[Outcome], None]
 
 _COMMITS_AT_ONCE = 16
+_OUTCOME_BYTES_AT_MOST = shape.BYTES_AT_MOST
 
 
 @dataclass
@@ -46,6 +47,7 @@ class Batch:
         self._registry = registry
         self._reached = reached
         self._waiting: list[Waiting] = []
+        self._outcome_bytes = 0
         self._touched: dict[LoadedObject, None] = {}
         self._pool = ThreadPoolExecutor(_COMMITS_AT_ONCE, thread_name_prefix="melee-commit")
 
@@ -56,6 +58,13 @@ class Batch:
     def add(self, loaded: LoadedObject, method: str, outcome: Outcome, release: Release) -> None:
         self.touch(loaded)
         self._waiting.append(Waiting(loaded, method, outcome, release))
+        if isinstance(outcome, bytes):
+            self._outcome_bytes += len(outcome)
+
+    @property
+    def is_full(self) -> bool:
+        """What waits to be released takes so much memory that it should wait no longer."""
+        return self._outcome_bytes > _OUTCOME_BYTES_AT_MOST
 
     def commit(self) -> list[LoadedObject]:
         """Makes everything durable that ran, then lets its outcomes go.
@@ -64,7 +73,7 @@ class Batch:
         affected. Returns the objects that lost their writes, to be dropped.
         """
         touched, self._touched = list(self._touched), {}
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting, self._outcome_bytes = self._waiting, [], 0
         if not touched:
             return []
         self._reached("ran")

@@ -2,11 +2,27 @@
 
 import socket
 
+from melee.errors import Overloaded
 from melee.objects.commit import Outcome
 from melee.objects.protocol import HEADER, NotAFrame, payload_length, read_request, reply_frame
 from melee.objects.request import Request
 
+HELD_BYTES_AT_MOST = 256 * 1024 * 1024
 _READ_BYTES = 64 * 1024
+_NOTHING = memoryview(b"")
+
+
+class Held:
+    """How many bytes the worker holds for all its callers: of requests that have not arrived whole, and of answers
+    that have not been read."""
+
+    total_bytes = 0
+
+    def check_room_for(self, wanted_bytes: int, name: str = "*", method: str = "*") -> None:
+        """Raises `Overloaded` when that would be more than `HELD_BYTES_AT_MOST`."""
+        if self.total_bytes + wanted_bytes > HELD_BYTES_AT_MOST:
+            reason = f"{self.total_bytes:,} bytes of requests and answers are under way already"
+            raise Overloaded(name, method, reason)
 
 
 class CallerConnection:
@@ -16,11 +32,12 @@ class CallerConnection:
     kernel, so when the worker dies its caller sees a reset instead of an end, and knows that the call never started.
     """
 
-    def __init__(self, caller: socket.socket) -> None:
+    def __init__(self, caller: socket.socket, held: Held) -> None:
         caller.setblocking(False)
         self._socket = caller
+        self._held, self._held_bytes = held, 0
         self._received = bytearray()
-        self._to_send = memoryview(b"")
+        self._to_send = _NOTHING
         self._has_request = False
         self.has_gone = False
 
@@ -36,6 +53,7 @@ class CallerConnection:
 
         Raises:
             NotAFrame: the bytes are no request.
+            Overloaded: there is no room for as many as are announced. They are on their way, so the connection ends.
         """
         try:
             received = self._socket.recv(_READ_BYTES)
@@ -49,13 +67,18 @@ class CallerConnection:
         self._received += received
         if len(self._received) < HEADER.size:
             return None
-        missing = payload_length(self._received) - (len(self._received) - HEADER.size)
+        announced = payload_length(self._received)
+        missing = announced - (len(self._received) - HEADER.size)
         if missing > 0:
+            if not self._held_bytes:
+                self._held.check_room_for(announced)
+            self._hold(announced)
             return None
         if missing < 0 or self._has_request:
             raise NotAFrame("a second request before the first was answered")
         request = read_request(bytes(self._received[HEADER.size :]))
         self._received.clear()
+        self._hold(0)
         self._has_request = True
         # Nobody waits for a request whose caller closed its end; it must not run.
         self._look_for_its_end()
@@ -65,6 +88,7 @@ class CallerConnection:
         """Sends the outcome, as far as the caller's buffer goes; the rest goes with `send`."""
         self._has_request = False
         self._to_send = memoryview(reply_frame(outcome))
+        self._hold(len(self._to_send))
         self.send()
 
     def send(self) -> None:
@@ -75,9 +99,18 @@ class CallerConnection:
             return
         except OSError:
             self.has_gone = True
+            return
+        # Even an empty view of an answer would keep all of it in memory.
+        self._to_send = _NOTHING
+        self._hold(0)
 
     def close(self) -> None:
+        self._hold(0)
         self._socket.close()
+
+    def _hold(self, held_bytes: int) -> None:
+        self._held.total_bytes += held_bytes - self._held_bytes
+        self._held_bytes = held_bytes
 
     def _look_for_its_end(self) -> None:
         try:

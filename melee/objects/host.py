@@ -81,6 +81,8 @@ class Host:
         """Runs a request; `release` is called with its outcome when that may leave, at the latest in `commit`."""
         if isinstance(request, Call):
             self._call(request, release)
+            if self._batch.is_full:
+                self.commit()
             return
         self.commit()
         try:

@@ -1,6 +1,7 @@
 """The object worker: a host behind a Unix socket, in a single-threaded process of its own."""
 
 import contextlib
+import errno
 import os
 import resource
 import selectors
@@ -12,14 +13,15 @@ from pathlib import Path
 from melee import log
 from melee.clock import Clock
 from melee.errors import Overloaded
-from melee.objects.connection import CallerConnection
+from melee.objects.connection import CallerConnection, Held
 from melee.objects.host import Host
 from melee.objects.protocol import NotAFrame
-from melee.objects.request import owned_by
+from melee.objects.request import Request, owned_by
 
 CALLERS_AT_MOST = 1000
 LOOK_AGAIN_SECONDS = 60
 _DESCRIPTORS_WANTED = 8192
+_NO_DESCRIPTOR_LEFT = {errno.EMFILE, errno.ENFILE}
 
 
 class Worker:
@@ -35,6 +37,8 @@ class Worker:
     def __init__(self, host: Host, path: Path, clock: Clock) -> None:
         self._host, self._path, self._clock = host, path, clock
         self._callers = 0
+        self._held = Held()
+        self._spare = socket.socket(socket.AF_UNIX)
         self._stopping = ""
         self._selector = selectors.DefaultSelector()
         self._listener = self._listen()
@@ -54,6 +58,7 @@ class Worker:
         for key in list(self._selector.get_map().values()):
             key.fileobj.close()  # type: ignore[union-attr]
         self._selector.close()
+        self._spare.close()
 
     def _turn(self, wait_seconds: float) -> None:
         ready = self._selector.select(wait_seconds)
@@ -88,7 +93,19 @@ class Worker:
             log.frame_refused(str(error))
             connection.has_gone = True
             return
+        except Overloaded as refusal:
+            connection.reply(refusal)
+            connection.has_gone = True
+            return
         if request:
+            self._run(request, connection)
+
+    def _run(self, request: Request, connection: CallerConnection) -> None:
+        try:
+            self._held.check_room_for(0, f"{request.class_name}/{request.id}", request.method)
+        except Overloaded as refusal:
+            connection.reply(refusal)
+        else:
             self._host.run(request, connection.reply)
 
     def _watch(self, connection: CallerConnection, watched: int) -> None:
@@ -102,16 +119,35 @@ class Worker:
             self._selector.modify(connection, wanted)
 
     def _accept(self) -> None:
-        with contextlib.suppress(BlockingIOError):
+        try:
             while True:
                 caller, _address = self._listener.accept()
+                connection = CallerConnection(caller, self._held)
                 if self._callers >= CALLERS_AT_MOST:
-                    turned_away = CallerConnection(caller)
-                    turned_away.reply(Overloaded("*", "*", self._callers))
-                    turned_away.close()
+                    self._turn_away(connection)
                     continue
                 self._callers += 1
-                self._selector.register(CallerConnection(caller), selectors.EVENT_READ)
+                self._selector.register(connection, selectors.EVENT_READ)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            if error.errno not in _NO_DESCRIPTOR_LEFT:
+                raise
+            self._turn_away_on_the_spare()
+
+    def _turn_away_on_the_spare(self) -> None:
+        """Gives a caller its refusal although no descriptor is left: the one that is kept for this serves it."""
+        self._spare.close()
+        # Another process may have taken it meanwhile; the caller waits for the next turn then.
+        with contextlib.suppress(OSError):
+            caller, _address = self._listener.accept()
+            self._turn_away(CallerConnection(caller, self._held))
+        with contextlib.suppress(OSError):
+            self._spare = socket.socket(socket.AF_UNIX)
+
+    def _turn_away(self, connection: CallerConnection) -> None:
+        connection.reply(Overloaded("*", "*", f"{self._callers} callers are waiting already"))
+        connection.close()
 
     def _listen(self) -> socket.socket:
         allow_many_descriptors()

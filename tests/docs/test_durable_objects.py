@@ -116,7 +116,10 @@ def test_a_caller_says_what_became_of_the_payment(hosting: Hosting) -> None:
     ("error", "answer"),
     [
         (ObjectUnavailable("Account/ada", "pay", "it is asleep"), "nothing happened: try again"),
-        (Overloaded("Account/ada", "pay", 1000), "nothing happened: try again in a while"),
+        (
+            Overloaded("Account/ada", "pay", "1000 callers are waiting already"),
+            "nothing happened: try again in a while",
+        ),
         (OutcomeUnknown("Account/ada", "pay", "it was killed"), "look at your account before you try again"),
     ],
 )

@@ -59,7 +59,7 @@ EXAMPLES: dict[str, MeleeError] = {
         "Stats/visits", "hit", "its commit failed"
     ),
     "Stats/visits.hit was refused: 1000 callers are waiting already; call again later": errors.Overloaded(
-        "Stats/visits", "hit", 1000
+        "Stats/visits", "hit", "1000 callers are waiting already"
     ),
     "Stats/visits.hit gave no answer within 30 s; it may have run": errors.CallTimeout("Stats/visits", "hit", 30.0),
     "A/1.ask would wait for itself: A/1 → B/1 → A/1": errors.Deadlock("A/1", "ask", ["A/1", "B/1", "A/1"]),

@@ -94,7 +94,7 @@ def test_a_request_that_was_taken_in_part_never_began(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_refuses_before_it_has_read_is_heard(tmp_path: Path) -> None:
-    refusal = reply_frame(Overloaded("*", "*", 1000))
+    refusal = reply_frame(Overloaded("*", "*", "1000 callers are waiting already"))
     with listening(tmp_path / "worker.sock", refusal), pytest.raises(Overloaded, match="1000 callers"):
         ask(tmp_path / "worker.sock", LARGE)
 
@@ -107,7 +107,7 @@ def test_an_error_this_version_does_not_know_leaves_the_outcome_unknown(tmp_path
 
 
 def test_an_error_is_the_same_error_at_the_caller(tmp_path: Path) -> None:
-    error = Overloaded("Counter/a", "add", 7)
+    error = Overloaded("Counter/a", "add", "7 callers are waiting already")
     with listening(tmp_path / "worker.sock", reply_frame(error)), pytest.raises(MeleeError) as raised:
         ask(tmp_path / "worker.sock")
     assert (type(raised.value), raised.value.values()) == (Overloaded, error.values())

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import resource
 import signal
 import socket
 import struct
@@ -14,9 +15,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from melee import shape
 from melee.clock import SystemClock
 from melee.errors import MeleeError, ObjectCallError, ObjectUnavailable, OutcomeUnknown, Overloaded, ShapeError
 from melee.objects.client import Client
+from melee.objects.connection import HELD_BYTES_AT_MOST
 from melee.objects.protocol import FRAME_AT_MOST, HEADER, request_frame
 from melee.objects.request import Call
 from melee.objects.worker import CALLERS_AT_MOST, allow_many_descriptors
@@ -59,6 +62,9 @@ class Counter(Durable):
 
     def exit(self):
         os._exit(3)
+
+    def echo(self, text):
+        return text
 
     def large(self, size):
         return "x" * size
@@ -172,6 +178,60 @@ def test_a_thousand_callers_are_served_or_refused_and_never_hang(worker: WorkerU
     for caller in callers:
         caller.close()
     assert _until_served(worker) == CALLERS_AT_MOST
+
+
+def test_a_worker_without_descriptors_refuses_and_serves_again_when_it_has_some(worker: WorkerUnderTest) -> None:
+    pid = worker.process.pid
+    assert counter(worker).add() == 1
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (_descriptors_open(pid) + 3, limits[1]))
+    callers = [connected(worker) for _ in range(8)]
+    for caller in callers[:3]:
+        caller.sendall(frame("add"))
+    assert [answer(caller)[0] for caller in callers] == ["returned"] * 3 + ["failed"] * 5
+    for caller in callers:
+        caller.close()
+    assert _until_served(worker) == 4
+
+
+def _descriptors_open(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def test_requests_that_never_arrive_whole_take_no_more_memory_than_there_is(worker: WorkerUnderTest) -> None:
+    admitted = HELD_BYTES_AT_MOST // shape.BYTES_AT_MOST
+    callers = [connected(worker) for _ in range(admitted + 2)]
+    for caller in callers:
+        caller.sendall(HEADER.pack(shape.BYTES_AT_MOST) + b"[")
+    refused = callers[admitted:]
+    for caller in refused:
+        assert answer(caller)[:2] == ["failed", Overloaded.__name__]
+        with contextlib.suppress(ConnectionResetError):
+            assert caller.recv(1) == b""
+    assert counter(worker).add() == 1
+    for caller in callers:
+        caller.close()
+    assert len(counter(worker).echo("x" * 20_000_000)) == 20_000_000
+
+
+def test_answers_that_nobody_reads_take_no_more_memory_than_there_is(worker: WorkerUnderTest) -> None:
+    callers = [connected(worker) for _ in range(24)]
+    for caller in callers:
+        caller.sendall(frame("large", 30_000_000))
+    for caller in callers[12:]:
+        assert answer(caller)[:2] == ["failed", Overloaded.__name__]
+    with pytest.raises(Overloaded, match=r"Counter/a\.add was refused: \d+,\d+,\d+ bytes of requests and answers"):
+        counter(worker).add()
+    assert _memory_at_most(worker.process.pid) < 2 * HELD_BYTES_AT_MOST
+    for caller in callers:
+        caller.close()
+    wait_until(lambda: _until_served(worker) == 0)
+
+
+def _memory_at_most(pid: int) -> int:
+    """The most memory that a process has had so far, in bytes."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
 
 def _until_served(worker: WorkerUnderTest) -> int:
