@@ -263,10 +263,10 @@ class OutcomeUnknown(ObjectError):
 class Overloaded(ObjectError):
     """Refused for load, before it started. Call again later, not at once."""
 
-    reason: str
+    problem: str
 
     def __str__(self) -> str:
-        return f"{self.object}.{self.method} was refused: {self.reason}; call again later"
+        return f"{self.object}.{self.method} was refused: {self.problem}; call again later"
 
 
 @dataclass(eq=False)

@@ -81,7 +81,7 @@ def timer_fired(name: str) -> None:
 
 
 def timer_failed(name: str, error: BaseException) -> None:
-    _log.error(f"timer {name} -> on_timer raised; it is not set again", exc_info=error)
+    _log.error(f"timer {name} -> on_timer raised; it is not tried again", exc_info=error)
 
 
 def timer_waits(name: str, error: BaseException) -> None:

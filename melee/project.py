@@ -116,7 +116,10 @@ class Project:
         folder = Path(tempfile.gettempdir()) / f"melee-{os.getuid()}-{digest}"
         folder.mkdir(mode=0o700, exist_ok=True)
         if folder.stat().st_uid != os.getuid():
-            raise NotAnApp(str(self.folder), f"its path is too long for a socket and {folder} belongs to another user")
+            raise NotAnApp(
+                str(self.folder),
+                f"its path is too long for a socket and {folder} belongs to another user; move it to a shorter path",
+            )
         return folder / "objects.sock"
 
     def load(self) -> ModuleType:

@@ -8,7 +8,7 @@ from melee.clock import Clock
 from melee.errors import CallTimeout, MeleeError, ObjectUnavailable, OutcomeUnknown, Overloaded
 from melee.objects.commit import Outcome
 from melee.objects.protocol import HEADER, payload_length, read_reply, request_frame
-from melee.objects.request import Request
+from melee.objects.request import Request, ref_of
 
 CALL_SECONDS = 30
 
@@ -77,7 +77,7 @@ class _Attempt:
     """One request on its way: how long it may still take, and what the loss of its connection means."""
 
     def __init__(self, request: Request, clock: Clock, call_seconds: float) -> None:
-        self.names = f"{request.class_name}/{request.id}", request.method
+        self.names = str(ref_of(request)), request.method
         self._request, self._frame, self._clock = request, request_frame(request), clock
         self._ends_at = clock.elapsed() + call_seconds
 
@@ -110,8 +110,7 @@ class _Attempt:
             # It did not take the whole request, so it cannot have begun; but it may have said why.
             return self._last_words(connection, error)
         try:
-            header = self._receive(connection, HEADER.size)
-            return read_reply(self._receive(connection, payload_length(header)), self._request)
+            return self._answer(connection)
         except ConnectionResetError as error:
             # The kernel resets a connection whose request was never taken from it.
             raise ObjectUnavailable(*self.names, "the object worker ended before it began") from error
@@ -120,10 +119,13 @@ class _Attempt:
 
     def _last_words(self, connection: socket.socket, error: ConnectionError) -> Outcome:
         try:
-            header = self._receive(connection, HEADER.size)
-            return read_reply(self._receive(connection, payload_length(header)), self._request)
+            return self._answer(connection)
         except (ConnectionError, EOFError):
             raise ObjectUnavailable(*self.names, f"the object worker hung up ({error})") from error
+
+    def _answer(self, connection: socket.socket) -> Outcome:
+        header = self._receive(connection, HEADER.size)
+        return read_reply(self._receive(connection, payload_length(header)), self._request)
 
     def _receive(self, connection: socket.socket, count: int) -> bytes:
         received = bytearray()

@@ -5,7 +5,7 @@ import socket
 from melee.errors import Overloaded
 from melee.objects.commit import Outcome
 from melee.objects.protocol import HEADER, NotAFrame, payload_length, read_request, reply_frame
-from melee.objects.request import Request
+from melee.objects.request import Request, ref_of
 
 HELD_BYTES_AT_MOST = 256 * 1024 * 1024
 _READ_BYTES = 64 * 1024
@@ -18,11 +18,11 @@ class Held:
 
     total_bytes = 0
 
-    def check_room_for(self, wanted_bytes: int, name: str = "*", method: str = "*") -> None:
-        """Raises `Overloaded` when that would be more than `HELD_BYTES_AT_MOST`."""
-        if self.total_bytes + wanted_bytes > HELD_BYTES_AT_MOST:
-            reason = f"{self.total_bytes:,} bytes of requests and answers are under way already"
-            raise Overloaded(name, method, reason)
+    def has_room_for(self, more_bytes: int) -> bool:
+        return self.total_bytes + more_bytes <= HELD_BYTES_AT_MOST
+
+    def refusal(self, name: str, method: str) -> Overloaded:
+        return Overloaded(name, method, f"{self.total_bytes:,} bytes of requests and answers are under way already")
 
 
 class CallerConnection:
@@ -53,7 +53,7 @@ class CallerConnection:
 
         Raises:
             NotAFrame: the bytes are no request.
-            Overloaded: there is no room for as many as are announced. They are on their way, so the connection ends.
+            Overloaded: too much is held already.
         """
         try:
             received = self._socket.recv(_READ_BYTES)
@@ -70,8 +70,10 @@ class CallerConnection:
         announced = payload_length(self._received)
         missing = announced - (len(self._received) - HEADER.size)
         if missing > 0:
-            if not self._held_bytes:
-                self._held.check_room_for(announced)
+            if not self._held_bytes and not self._held.has_room_for(announced):
+                # The rest is on its way and has nowhere to go.
+                self.has_gone = True
+                raise self._held.refusal("*", "*")
             self._hold(announced)
             return None
         if missing < 0 or self._has_request:
@@ -82,6 +84,9 @@ class CallerConnection:
         self._has_request = True
         # Nobody waits for a request whose caller closed its end; it must not run.
         self._look_for_its_end()
+        if not self._held.has_room_for(0):
+            # It may return much.
+            raise self._held.refusal(str(ref_of(request)), request.method)
         return None if self.has_gone else request
 
     def reply(self, outcome: Outcome) -> None:

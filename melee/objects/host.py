@@ -16,7 +16,7 @@ from melee.objects.loaded import LoadedObject
 from melee.objects.open_objects import OpenObjects
 from melee.objects.record import State
 from melee.objects.recovery import open_registry
-from melee.objects.request import Call, Count, Destroy, ListIds, ObjectRef, Request
+from melee.objects.request import Call, Count, Destroy, ListIds, ObjectRef, Request, ref_of
 from melee.objects.running import Running
 from melee.project import ObjectsConfig
 from melee.store.lock import FolderLock
@@ -142,7 +142,7 @@ class Host:
     @contextmanager
     def _my_turn(self, request: Request) -> Iterator[None]:
         if not self._turn.acquire(timeout=TURN_SECONDS):
-            raise CallTimeout(f"{request.class_name}/{request.id}", request.method, TURN_SECONDS)
+            raise CallTimeout(str(ref_of(request)), request.method, TURN_SECONDS)
         try:
             yield
         finally:
@@ -160,7 +160,7 @@ class Host:
 
     def _call(self, call: Call, release: Release) -> None:
         try:
-            ref = call.ref
+            ref = ref_of(call)
             loaded = self._objects.find(ref) or self._objects.create(ref)
             self._batch.touch(loaded)
             method = _method_of(loaded, call)
@@ -175,7 +175,7 @@ class Host:
             return self._registry.ids(request.class_name)
         if isinstance(request, Count):
             return self._registry.count(request.class_name)
-        return self._destroy(request.ref)
+        return self._destroy(ref_of(request))
 
     def _fire(self, ref: ObjectRef) -> bool:
         try:

@@ -11,7 +11,7 @@ import msgspec
 from melee import shape
 from melee.errors import OutcomeUnknown, from_values
 from melee.objects.commit import Outcome
-from melee.objects.request import Request
+from melee.objects.request import Request, ref_of
 
 HEADER = struct.Struct(">I")
 # The frame of the largest value, and around it the name of a class and a method, and an id.
@@ -67,7 +67,7 @@ def read_reply(payload: bytes | memoryview, request: Request) -> Outcome:
     try:
         return from_values(reply.error, reply.values)
     except (LookupError, TypeError):
-        return OutcomeUnknown(f"{request.class_name}/{request.id}", request.method, f"the worker says {reply.error}")
+        return OutcomeUnknown(str(ref_of(request)), request.method, f"the worker says {reply.error}")
 
 
 def payload_length(received: bytes | bytearray) -> int:

@@ -31,10 +31,6 @@ class Call(msgspec.Struct, array_like=True, tag="call", frozen=True):
     method: str
     arguments: msgspec.Raw
 
-    @property
-    def ref(self) -> ObjectRef:
-        return ObjectRef(self.class_name, self.id)
-
 
 class Destroy(msgspec.Struct, array_like=True, tag="destroy", frozen=True):
     """End an object; answered by whether there was one."""
@@ -42,10 +38,6 @@ class Destroy(msgspec.Struct, array_like=True, tag="destroy", frozen=True):
     class_name: str
     id: str
     method = "destroy"
-
-    @property
-    def ref(self) -> ObjectRef:
-        return ObjectRef(self.class_name, self.id)
 
 
 class ListIds(msgspec.Struct, array_like=True, tag="list", frozen=True):
@@ -65,6 +57,11 @@ class Count(msgspec.Struct, array_like=True, tag="count", frozen=True):
 
 
 Request = Call | Destroy | ListIds | Count
+
+
+def ref_of(request: Request) -> ObjectRef:
+    """What a request is about; the id is `*` for all objects of a class."""
+    return ObjectRef(request.class_name, request.id)
 
 
 class Owner(Protocol):
@@ -90,7 +87,7 @@ def owned_by(owner: Owner) -> Iterator[None]:
 def ask(request: Request) -> bytes | msgspec.Raw:
     """Sends a request to the owner; `NoOwner` when this process belongs to no running app."""
     if not _owners:
-        raise NoOwner(f"{request.class_name}/{request.id}.{request.method}")
+        raise NoOwner(f"{ref_of(request)}.{request.method}")
     return _owners[-1].ask(request)
 
 

@@ -7,7 +7,7 @@ from melee import log, shape
 from melee.errors import Deadlock, ObjectCallError, ShapeError, TransactionOpen, described
 from melee.objects.commit import Outcome
 from melee.objects.loaded import LoadedObject
-from melee.objects.request import Call, Request
+from melee.objects.request import Call, Request, ref_of
 
 
 class Running:
@@ -27,11 +27,11 @@ class Running:
     def check_may_ask(self, request: Request) -> None:
         """Refuses what the running object must not ask for: a call that would wait for itself, or anything at all from
         inside a transaction, whose writes cannot be on disk before it leaves."""
-        if isinstance(request, Call) and any(loaded.ref == request.ref for loaded in self._chain):
-            chain = [str(loaded.ref) for loaded in self._chain] + [str(request.ref)]
-            raise Deadlock(str(request.ref), request.method, chain)
+        ref, chain = ref_of(request), [loaded.ref for loaded in self._chain]
+        if isinstance(request, Call) and ref in chain:
+            raise Deadlock(str(ref), request.method, [str(each) for each in (*chain, ref)])
         if self.caller and self.caller.connection.transactions_open:
-            raise TransactionOpen(str(self.caller.ref), f"{request.class_name}/{request.id}.{request.method}")
+            raise TransactionOpen(str(self.caller.ref), f"{ref}.{request.method}")
 
     def perform(self, loaded: LoadedObject, method: str, run: Callable[[], Any]) -> Outcome:
         """Runs code of an object; whatever happens becomes an outcome, but for Ctrl-C."""

@@ -16,7 +16,7 @@ from melee.errors import Overloaded
 from melee.objects.connection import CallerConnection, Held
 from melee.objects.host import Host
 from melee.objects.protocol import NotAFrame
-from melee.objects.request import Request, owned_by
+from melee.objects.request import owned_by
 
 CALLERS_AT_MOST = 1000
 LOOK_AGAIN_SECONDS = 60
@@ -95,17 +95,8 @@ class Worker:
             return
         except Overloaded as refusal:
             connection.reply(refusal)
-            connection.has_gone = True
             return
         if request:
-            self._run(request, connection)
-
-    def _run(self, request: Request, connection: CallerConnection) -> None:
-        try:
-            self._held.check_room_for(0, f"{request.class_name}/{request.id}", request.method)
-        except Overloaded as refusal:
-            connection.reply(refusal)
-        else:
             self._host.run(request, connection.reply)
 
     def _watch(self, connection: CallerConnection, watched: int) -> None:

@@ -55,7 +55,9 @@ def test_an_error_names_its_level_and_shows_its_traceback_below() -> None:
     stream = as_lines()
     log.timer_failed("Stats/visits", raised())
     first, *trace = stream.getvalue().splitlines()
-    assert first == ("error: timer Stats/visits -> on_timer raised; it is not set again error=ValueError: no such day")
+    assert first == (
+        "error: timer Stats/visits -> on_timer raised; it is not tried again error=ValueError: no such day"
+    )
     assert trace[0] == "Traceback (most recent call last):"
     assert trace[-1] == "ValueError: no such day"
 

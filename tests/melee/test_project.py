@@ -131,6 +131,23 @@ def test_a_long_path_has_its_socket_in_a_private_folder_of_its_own(tmp_path: Pat
         project.socket.parent.rmdir()
 
 
+def test_a_socket_is_not_put_into_a_folder_of_somebody_else(tmp_path: Path) -> None:
+    theirs = Path("/")
+    if os.getuid() == 0:
+        theirs = tmp_path / "theirs"
+        theirs.mkdir()
+        os.chown(theirs, 12345, -1)
+    long = Project(tmp_path, tmp_path / ("a" * 100) / "data")
+    private = long.socket.parent
+    private.rmdir()
+    private.symlink_to(theirs)
+    try:
+        with pytest.raises(NotAnApp, match="belongs to another user; move it to a shorter path"):
+            _ = Project(tmp_path, long.data).socket
+    finally:
+        private.unlink()
+
+
 def test_an_app_is_loaded_with_what_it_imports(folder: Path, write: Write) -> None:
     write("lib/stats.py", "VALUE = 7\n")
     write("app.py", f"from lib.stats import VALUE\n{APP}")
