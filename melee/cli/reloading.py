@@ -64,14 +64,13 @@ class Sources:
 
     def wait_for_change(self) -> str:
         """Returns the name of a file that was changed, added or removed; an empty one when it is time to stop."""
-        changed = self._known
-        while changed == self._known and not self._stop.comes_within_a_look():
-            changed = self._look()
-        # An edit of many files, or of a large one, takes its time.
-        while changed != (later := self._look()) and not self._stop.comes_within_a_look():
-            changed = later
-        differing = {name for name, _state in changed.items() ^ self._known.items()}
-        return min(differing, default="")
+        before = seen = self._known
+        # An edit of many files, or of a large one, takes its time: it is over when two looks in a row see the same.
+        while seen == self._known or seen != before:
+            if self._stop.comes_within_a_look():
+                return ""
+            before, seen = seen, self._look()
+        return min(name for name, _state in seen.items() ^ self._known.items())
 
     def _look(self) -> dict[str, _State]:
         """Each source by its name below the folder, with what tells two of its states apart."""

@@ -1,7 +1,7 @@
 """Which changes of files start an app again."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -45,6 +45,31 @@ def test_what_is_no_source_is_not_seen(tmp_path: Path, stop: Stop, name: str) ->
     (tmp_path / name).write_text("")
     (tmp_path / "app.py").write_text("")
     assert sources.wait_for_change() == "app.py"
+
+
+class Busy(Stop):
+    """Nobody wants to stop, and between each two looks somebody does the next of these things."""
+
+    def __init__(self, *things: Callable[[], object]) -> None:
+        self.things = list(things)
+
+    def comes_within_a_look(self) -> bool:
+        if self.things:
+            self.things.pop(0)()
+        return False
+
+
+def test_an_edit_that_takes_its_time_is_seen_when_it_is_whole(tmp_path: Path) -> None:
+    file = tmp_path / "app.py"
+    halves = Busy(lambda: file.write_text(""), lambda: file.write_text("app ="), lambda: file.write_text("app = 1"))
+    assert Sources(tmp_path, halves).wait_for_change() == "app.py"
+    assert file.read_text() == "app = 1"
+
+
+def test_a_file_that_came_and_went_is_no_change(tmp_path: Path) -> None:
+    file = tmp_path / "app.py"
+    passing = Busy(lambda: file.write_text(""), file.unlink, lambda: (tmp_path / "other.py").write_text(""))
+    assert Sources(tmp_path, passing).wait_for_change() == "other.py"
 
 
 @pytest.mark.parametrize("change", ["edit", "delete", "rename"])
