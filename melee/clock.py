@@ -48,18 +48,19 @@ class ManualClock:
         return self._elapsed
 
     def move(self, seconds: float) -> None:
-        """Lets `seconds` (0 or more) pass."""
+        """Lets `seconds` pass; raises `ValueError` when they are fewer than 0."""
         if seconds < 0:
             raise ValueError(f"time cannot pass by {seconds} s; use step_to() to set the wall clock back")
         self._now += seconds
         self._elapsed += seconds
 
     def move_to(self, at: float | datetime) -> None:
-        """Lets time pass until `at`, which must not lie in the past."""
+        """Lets time pass until `at`; raises `ValueError` when that is in the past, or has no time zone."""
         self.move(_epoch_seconds(at) - self._now)
 
     def step_to(self, at: float | datetime) -> None:
-        """Sets the wall clock to any moment, as an administrator would; no time passes."""
+        """Sets the wall clock to any moment, as an administrator would; no time passes. Raises `ValueError` when `at`
+        has no time zone."""
         self._now = _epoch_seconds(at)
 
 

@@ -146,6 +146,10 @@ class WorkerUnderTest(_Entered):
     Attributes:
         classes: the app's durable classes by name.
         process: the worker.
+
+    Raises:
+        ValueError: `dies_at` is no commit point.
+        RuntimeError: the worker ended before it listened; its error output says why.
     """
 
     def __init__(
@@ -176,7 +180,9 @@ class WorkerUnderTest(_Entered):
         self._stack.callback(self._end)
         # The worker's first line says that it listens; the end of its output, that it died before.
         if not first_line:
-            raise RuntimeError(f"the object worker ended with {self.process.wait()} before it listened")
+            raise RuntimeError(
+                f"the object worker ended with {self.process.wait()} before it listened; see what it printed"
+            )
         client = Client(self.project.socket, SystemClock())
         self._stack.callback(client.close)
         self._stack.enter_context(owned_by(client))

@@ -8,9 +8,7 @@ from melee.clock import Clock
 from melee.errors import CallTimeout, MeleeError, ObjectUnavailable, OutcomeUnknown, Overloaded
 from melee.objects.commit import Outcome
 from melee.objects.protocol import HEADER, payload_length, read_reply, request_frame
-from melee.objects.request import Request, ref_of
-
-CALL_SECONDS = 30
+from melee.objects.request import CALL_SECONDS, Request, ref_of
 
 
 class Client:

@@ -69,6 +69,9 @@ class DurableClass(type):
         """A handle to the object with this id (any text from 1 to 1,024 characters).
 
         The object exists from the first call. To a type checker the handle is the object itself.
+
+        Raises:
+            ShapeError: the id cannot be one.
         """
         durable: Any = cls
         handle: _Object = durable._melee_handle(ObjectRef(cls.__name__, check_id(cls.__name__, id)))
@@ -76,13 +79,13 @@ class DurableClass(type):
 
     @_class_side
     def list(cls) -> builtins.list[str]:
-        """The ids of all objects of this class, in order."""
+        """The ids of all objects of this class, in order. Raises what a call may raise, such as `ObjectUnavailable`."""
         ids: builtins.list[str] = shape.decode(ask(ListIds(cls.__name__)))
         return ids
 
     @_class_side
     def count(cls) -> int:
-        """How many objects of this class exist."""
+        """How many objects of this class exist. Raises what `list` may raise."""
         return int(shape.decode(ask(Count(cls.__name__))))
 
     @_class_side
@@ -90,12 +93,18 @@ class DurableClass(type):
         """Ends the object: its timer, its data, its file. Returns whether there was one.
 
         Inside the object's own method it takes effect when the call ends.
+
+        Raises:
+            ShapeError: the id cannot be one.
+            ObjectError: what became of the request, as with a call.
+            TransactionOpen: an object asked for it inside a transaction.
+            NoOwner: this process belongs to no running app.
         """
         return bool(shape.decode(ask(Destroy(cls.__name__, check_id(cls.__name__, id)))))
 
 
 class Durable(metaclass=DurableClass):
-    """A named, long-lived object with its own SQLite database and one timer.
+    """An object that has a name, outlives every process, and owns a SQLite database and a timer.
 
     Derive from it and write methods. Each public method can be called from anywhere in the app through a handle,
     `Stats.get("visits").hit()`, one call at a time. Arguments are positional; arguments and results are JSON-shaped.

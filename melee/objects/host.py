@@ -1,5 +1,6 @@
 """Holds an app's durable objects: runs one call at a time, fires timers, and commits before anything leaves."""
 
+import math
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -8,7 +9,7 @@ from typing import Any
 
 from melee import log, shape
 from melee.clock import Clock
-from melee.errors import CallTimeout, MeleeError, ObjectUnavailable, described
+from melee.errors import MeleeError, ObjectUnavailable, described
 from melee.objects.commit import Batch, Outcome, Release
 from melee.objects.durable import Durable
 from melee.objects.files import delete_file
@@ -16,12 +17,11 @@ from melee.objects.loaded import LoadedObject
 from melee.objects.open_objects import OpenObjects
 from melee.objects.record import State
 from melee.objects.recovery import open_registry
-from melee.objects.request import Call, Count, Destroy, ListIds, ObjectRef, Request, ref_of
+from melee.objects.request import CALL_SECONDS, Call, Count, Destroy, ListIds, ObjectRef, Request, ref_of
 from melee.objects.running import Running
 from melee.project import ObjectsConfig
 from melee.store.lock import FolderLock
 
-TURN_SECONDS = 30
 TIMERS_AT_ONCE = 16
 _REST_SECONDS = 1
 _DEFAULTS = ObjectsConfig()
@@ -117,9 +117,14 @@ class Host:
     def unload_idle(self) -> None:
         """Closes the objects that nobody called for `idle_seconds`."""
         with self._turn:
-            idle_since = self._clock.elapsed() - self._config.idle_seconds
-            while (oldest := self._objects.used_longest_ago()) and oldest.used_at <= idle_since:
+            while self.idle_in_seconds() <= 0 and (oldest := self._objects.used_longest_ago()):
                 self._objects.close(oldest)
+
+    def idle_in_seconds(self) -> float:
+        """How soon `unload_idle` has something to do if nobody calls; infinite when nothing is in memory."""
+        with self._turn:
+            oldest = self._objects.used_longest_ago()
+            return oldest.used_at + self._config.idle_seconds - self._clock.elapsed() if oldest else math.inf
 
     def unload(self, ref: ObjectRef) -> bool:
         """Closes one object, as idleness would; returns whether it was open."""
@@ -141,8 +146,9 @@ class Host:
 
     @contextmanager
     def _my_turn(self, request: Request) -> Iterator[None]:
-        if not self._turn.acquire(timeout=TURN_SECONDS):
-            raise CallTimeout(str(ref_of(request)), request.method, TURN_SECONDS)
+        if not self._turn.acquire(timeout=CALL_SECONDS):
+            problem = f"its turn did not come within {CALL_SECONDS} s"
+            raise ObjectUnavailable(str(ref_of(request)), request.method, problem)
         try:
             yield
         finally:

@@ -11,6 +11,8 @@ from melee import shape
 from melee.errors import NoOwner, ShapeError
 
 ID_CHARACTERS_AT_MOST = 1024
+CALL_SECONDS = 30
+"""How long a caller waits, for an answer or for its turn."""
 
 
 class ObjectRef(NamedTuple):

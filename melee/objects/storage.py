@@ -47,6 +47,10 @@ class Storage(Database):
 
     What a call wrote is on disk before its caller has the answer. What an exception leaves behind are the statements
     that had ended; put those that belong together into `transaction()`.
+
+    Raises:
+        DatabaseError: from every method, when SQLite refuses; the subclass says why.
+        ShapeError: from `put`, `get`, `delete` and `keys`, when a key is no text or a value is not JSON-shaped.
     """
 
     _connection: ObjectConnection

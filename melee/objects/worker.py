@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import math
 import os
 import resource
 import selectors
@@ -79,9 +80,8 @@ class Worker:
 
     def _wait_seconds(self) -> float:
         wake_at = self._host.next_wake_at()
-        if wake_at is None:
-            return LOOK_AGAIN_SECONDS
-        return max(0.0, min(wake_at - self._clock.now(), LOOK_AGAIN_SECONDS))
+        due_in_seconds = math.inf if wake_at is None else wake_at - self._clock.now()
+        return max(0.0, min(due_in_seconds, self._host.idle_in_seconds(), LOOK_AGAIN_SECONDS))
 
     def _serve(self, connection: CallerConnection, events: int) -> None:
         if events & selectors.EVENT_WRITE:

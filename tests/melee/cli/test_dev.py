@@ -124,6 +124,26 @@ def test_every_kind_of_source_is_watched_new_files_too(folder: Path, name: str) 
         assert server.stop() == 0
 
 
+def test_the_handles_of_the_app_can_be_read_while_it_runs(folder: Path) -> None:
+    with DevServer(folder) as server:
+        server.get()
+        handles = (folder / ".melee" / "objects.py").read_text()
+    assert "class StatsHandle(Handle):" in handles
+    assert "def hit(self)" in handles
+
+
+def test_an_idle_object_is_unloaded(folder: Path) -> None:
+    (folder / "melee.toml").write_text("[objects]\nidle_seconds = 0.1\n")
+    with DevServer(folder) as server:
+        server.get()
+        (database,) = (folder / "data" / "objects" / "stats").glob("??/*.sqlite3")
+        log = database.with_name(f"{database.name}-wal")
+        deadline = time.monotonic() + 30
+        while log.exists():
+            assert time.monotonic() < deadline, "it stayed in memory"
+        assert server.get() == (200, "2 visits")
+
+
 def test_a_new_migration_runs_without_a_restart_by_hand(folder: Path) -> None:
     with DevServer(folder) as server:
         assert server.get() == (200, "1 visits")

@@ -20,8 +20,9 @@ from melee.clock import SystemClock
 from melee.errors import MeleeError, ObjectCallError, ObjectUnavailable, OutcomeUnknown, Overloaded, ShapeError
 from melee.objects.client import Client
 from melee.objects.connection import HELD_BYTES_AT_MOST
+from melee.objects.files import file_of
 from melee.objects.protocol import FRAME_AT_MOST, HEADER, request_frame
-from melee.objects.request import Call
+from melee.objects.request import Call, ObjectRef
 from melee.objects.worker import CALLERS_AT_MOST, allow_many_descriptors
 from melee.testing import WorkerUnderTest
 
@@ -88,6 +89,22 @@ class DiesInTimer(Durable):
 
     def tries(self):
         return self.storage.get("tries", 0)
+
+
+class DiesAfterACall(Durable):
+    def arm(self, path):
+        self.storage.put("path", path)
+        self.timer(after=0)
+
+    def on_timer(self):
+        self.storage.put("before", self.count("before") + 1)
+        Counter.get("called").add()
+        self.storage.put("after", self.count("after") + 1)
+        if not os.path.exists(self.storage.get("path")):
+            os._exit(3)
+
+    def count(self, key):
+        return self.storage.get(key, 0)
 '''
 
 
@@ -406,6 +423,20 @@ def test_a_timer_killed_before_its_commit_fires_again_and_its_first_writes_are_a
         assert handle.tries() == 1
 
 
+def test_a_timer_killed_after_it_called_another_object_keeps_what_it_wrote_before_that(
+    app: Path, tmp_path: Path
+) -> None:
+    calm = tmp_path / "calm"
+    with WorkerUnderTest(app, data=tmp_path / "data") as worker:
+        worker.classes["DiesAfterACall"].get("a").arm(str(calm))  # type: ignore[attr-defined]
+        assert worker.process.wait(timeout=10) == 3
+    calm.touch()
+    with WorkerUnderTest(app, data=tmp_path / "data") as worker:
+        handle: Any = worker.classes["DiesAfterACall"].get("a")
+        wait_until(lambda: handle.count("after"))
+        assert (handle.count("before"), counter(worker, "called").value(), handle.count("after")) == (2, 2, 1)
+
+
 def test_a_timer_that_ends_the_process_again_and_again_does_not_starve_the_others(app: Path, tmp_path: Path) -> None:
     with WorkerUnderTest(app, data=tmp_path / "data") as worker:
         handle: Any = worker.classes["DiesInTimer"].get("a")
@@ -418,6 +449,15 @@ def test_a_timer_that_ends_the_process_again_and_again_does_not_starve_the_other
         counter(worker).arm(0)
         wait_until(counter(worker).value)
         assert worker.process.poll() is None
+
+
+def test_an_idle_object_is_unloaded_although_nobody_calls(app: Path, tmp_path: Path) -> None:
+    (app / "melee.toml").write_text("[objects]\nidle_seconds = 0.1\n")
+    with WorkerUnderTest(app, data=tmp_path / "data") as worker:
+        counter(worker).add()
+        log = Path(f"{file_of(worker.project.data / 'objects', ObjectRef('Counter', 'a'))}-wal")
+        wait_until(lambda: not log.exists())
+        assert counter(worker).add() == 2
 
 
 def test_a_data_folder_with_a_long_path_is_served(app: Path, tmp_path: Path) -> None:
