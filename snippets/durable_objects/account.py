@@ -24,12 +24,7 @@ class Account(Durable):
         # --8<-- [end:pay]
 
     def deposit(self, cents: int) -> int:
-        with self.storage.transaction():
-            self.storage.run("UPDATE balance SET cents = cents + ?", cents)
-            self.storage.run(
-                "INSERT INTO entries (cents, purpose) VALUES (?, 'deposit')", cents
-            )
-        return self.balance()
+        return self.pay(-cents, "deposit")
 
     # --8<-- [start:read]
     def balance(self) -> int:

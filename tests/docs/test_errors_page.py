@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from melee.errors import BadInput, MeleeError
+from melee.errors import BadInput, DatabaseError, MeleeError
 from tests.melee.test_errors import every_error
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
@@ -19,6 +19,18 @@ def test_the_page_has_a_heading_for_each_error_and_no_other() -> None:
     listed = headings(PAGE.read_text(encoding="utf-8"))
     errors: list[type[MeleeError]] = [MeleeError, BadInput, *every_error()]
     assert sorted(listed) == sorted(error.__name__ for error in errors)
+
+
+def test_what_the_page_calls_bad_input_is_what_the_code_does() -> None:
+    listed = headings(PAGE.read_text(encoding="utf-8"))
+    bad_input = listed[listed.index("BadInput") + 1 : listed.index("MigrationError") + 1]
+    assert sorted(bad_input) == sorted(error.__name__ for error in every_error() if issubclass(error, BadInput))
+
+
+def test_the_four_kinds_below_are_those_of_a_database_error() -> None:
+    listed = headings(PAGE.read_text(encoding="utf-8"))
+    at = listed.index("DatabaseError")
+    assert sorted(listed[at + 1 : at + 5]) == sorted(error.__name__ for error in DatabaseError.__subclasses__())
 
 
 def test_a_heading_inside_a_fence_is_none() -> None:

@@ -1,15 +1,16 @@
 """Numbers that stand in sentences of the guide are those of the code."""
 
 import re
+import tomllib
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from melee.cli.dev import LOOK_SECONDS
-from melee.objects.client import CALL_SECONDS
 from melee.objects.registry import RETRY_SECONDS_AT_MOST
-from melee.objects.request import ID_CHARACTERS_AT_MOST
-from melee.project import ObjectsConfig
+from melee.objects.request import CALL_SECONDS, ID_CHARACTERS_AT_MOST
+from melee.project import Config, ObjectsConfig
 from melee.store.connection import BUSY_SECONDS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -35,6 +36,19 @@ WORDS = {1: "once a second", 5: "five seconds", 60: "a minute"}
 )
 def test_a_number_in_a_sentence_is_the_one_in_the_code(page: str, sentence: str) -> None:
     assert sentence in (DOCS / page).read_text()
+
+
+@pytest.mark.parametrize("file", ["README.md", "CONTRIBUTING.md", "melee_examples/board/README.md"])
+def test_the_python_that_a_reader_needs_is_the_one_that_pip_asks_for(file: str) -> None:
+    oldest = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())["project"]["requires-python"]
+    assert f"You need Python {oldest.removeprefix('>=')} or newer" in (DOCS.parent / file).read_text()
+
+
+def test_the_table_of_melee_toml_names_each_key_and_no_other() -> None:
+    listed = re.findall(r"^\| `(\[\w+\] \w+)` \|", (DOCS / "reference" / "commands.md").read_text(), re.MULTILINE)
+    sections = {section.name: section.type for section in msgspec.structs.fields(Config)}
+    keys = [f"[{name}] {key.name}" for name, section in sections.items() for key in msgspec.structs.fields(section)]
+    assert sorted(listed) == sorted(keys)
 
 
 def test_the_board_keeps_as_many_days_as_its_readme_says() -> None:

@@ -105,7 +105,7 @@ def test_its_own_tests_catch_a_fault(copied: Path, fault: Fault) -> None:
     assert re.search(r"^E +(AssertionError: )?assert ", run.stdout, re.MULTILINE), run.stdout
 
 
-def test_the_count_climbs_and_stays_climbed_when_melee_dev_starts_again(copied: Path) -> None:
+def test_the_count_goes_on_when_melee_dev_starts_again(copied: Path) -> None:
     with melee_dev(copied) as url:
         for views in range(1, 6):
             assert f"0 open, {views} views today." in page(url)
