@@ -170,9 +170,9 @@ def _refusal(action: int, names: tuple[str | None, ...]) -> str:
     if action in _TRANSACTION:
         return f"{names[0]} by hand is refused; use `with storage.transaction():` or `with db.transaction():`"
     if action in _ATTACH:
-        return "ATTACH, DETACH and VACUUM are refused; they reach past the one database and its transaction"
+        return "ATTACH, DETACH and VACUUM reach past the one database and its transaction; keep your tables in this one"
     if action == apsw.SQLITE_PRAGMA and names[0] not in _HARMLESS_PRAGMAS:
-        return f"PRAGMA {names[0]} is refused; melee chooses the settings that keep its promises"
+        return f"PRAGMA {names[0]} is refused, since the settings keep melee's promises; leave it out"
     if any(name and name.lower().startswith("_melee_") for name in names):
         return "tables that begin with _melee_ are melee's own; choose another name"
     return ""

@@ -117,7 +117,7 @@ def test_two_columns_of_one_name_are_refused_rather_than_lost(connection: Connec
 
 
 BY_HAND = ["BEGIN", "BEGIN IMMEDIATE", "COMMIT", "END", "ROLLBACK", "SAVEPOINT a", "RELEASE a", "ROLLBACK TO a"]
-BEYOND = ["ATTACH 'other.sqlite3' AS other", "DETACH other", "VACUUM INTO 'copy.sqlite3'"]
+BEYOND = ["ATTACH 'other.sqlite3' AS other", "DETACH other", "VACUUM", "VACUUM INTO 'copy.sqlite3'"]
 SETTINGS = ["synchronous = OFF", "journal_mode = DELETE", "foreign_keys = OFF", "writable_schema = 1", "user_version"]
 OURS = [
     "SELECT * FROM _melee_secret",
@@ -138,8 +138,8 @@ OURS = [
     ("statement", "says"),
     [
         *((statement, "by hand is refused; use `with storage.transaction():`") for statement in BY_HAND),
-        *((statement, "ATTACH, DETACH and VACUUM are refused") for statement in BEYOND),
-        *((f"PRAGMA {name}", f"PRAGMA {name.split()[0]} is refused; melee chooses") for name in SETTINGS),
+        *((statement, "ATTACH, DETACH and VACUUM reach past the one database") for statement in BEYOND),
+        *((f"PRAGMA {name}", f"PRAGMA {name.split()[0]} is refused, since the settings keep") for name in SETTINGS),
         *((statement, "tables that begin with _melee_ are melee's own; choose another name") for statement in OURS),
     ],
 )
