@@ -49,9 +49,12 @@ class Block:
 
     @cached_property
     def key(self) -> str:
-        """Names the block in the ledger: any change to what is shown, or to where it comes from, is another block."""
-        parts = [self.page.as_posix(), self.language, self.skip, self.app, self.text]
-        parts += [f"{origin.file.as_posix()}:{origin.line}" for origin in self.origins]
+        """Names the block in the ledger: any change to what is shown, or to where it comes from, is another block.
+
+        The page's own line numbers are no part of it: a paragraph above a block changes nothing that was proven.
+        """
+        parts = [self.page.as_posix(), self.language, self.title, self.skip, self.app, self.text]
+        parts += [f"{origin.file.as_posix()}:{origin.line}" for origin in self.origins if origin.file != self.page]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
     @property

@@ -164,7 +164,16 @@ def test_the_key_changes_with_all_that_is_shown_and_where_it_comes_from() -> Non
         Block(Path("p.md"), 1, "sh", "x", (origin,)),
         Block(Path("p.md"), 1, "py", "y", (origin,)),
         Block(Path("p.md"), 1, "py", "x", (Origin(Path("a.py"), 2),)),
+        Block(Path("p.md"), 1, "py", "x", (Origin(Path("p.md"), 2),)),
+        Block(Path("p.md"), 1, "py", "x", (origin,), title="melee.toml"),
         Block(Path("p.md"), 1, "py", "x", (origin,), skip="why"),
         Block(Path("p.md"), 1, "py", "x", (origin,), app="board"),
     ]
     assert len({block.key, *(other.key for other in others)}) == 1 + len(others)
+
+
+def test_a_block_that_moves_on_the_page_it_is_written_in_keeps_its_key(guide: Guide) -> None:
+    (before,) = guide.blocks("```py\na = 1\n```\n")
+    (after,) = guide.blocks("A paragraph above it.\n\n```py\na = 1\n```\n")
+    assert after.origins != before.origins
+    assert after.key == before.key
