@@ -15,18 +15,23 @@ CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 
 
 def refuse_leftovers(page: PageInWork, lines: list[str], fenced: set[int]) -> None:
-    """Looks at every line outside fences (`fenced` has the indices of theirs) and outside HTML comments."""
+    """Looks at every line outside fences (`fenced` has the indices of theirs) and outside HTML comments.
+
+    A `<!--` without an end hides nothing, and no fence ends it: Markdown reads fences first.
+    """
     paragraph: list[tuple[str, int]] = []
+    ends = [index for index, line in enumerate(lines) if index not in fenced and "-->" in line]
     hidden = False
     for index, (line, source) in enumerate(zip(lines, page.lines, strict=False)):
-        hidden = hidden or (index not in fenced and line.lstrip().startswith("<!--"))
+        begins = index not in fenced and line.lstrip().startswith("<!--")
+        hidden = hidden or (begins and index <= max(ends, default=-1))
         if hidden or index in fenced or not line.strip():
             _refuse_spans(page, paragraph)
             paragraph = []
         else:
             _refuse_line(page, line, source.page_line)
             paragraph.append((line, source.page_line))
-        hidden = hidden and "-->" not in line
+        hidden = hidden and index not in ends
     _refuse_spans(page, paragraph)
 
 

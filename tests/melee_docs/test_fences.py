@@ -38,6 +38,8 @@ def told(guide: Guide, page: str, problem: str) -> bool:
         ("Text.\n\n    a = 1\n", "3: an indented code block has no language; "),
         ("Text.\n\n    ```py\n    a = 1\n    ```\n", "3: an indented code block has no language; "),
         ("Text.\n\n    ```py\n    a = 1\n    ```\n", "3: the block does not reach the finished page; "),
+        ("<!-- no end\n\n- ```py\n", "3: a fence behind a list mark is not read as one; "),
+        ("<!-- no end\n\n- ```py\n\n```mermaid\na --> b\n```\n", "3: a fence behind a list mark is not read as one; "),
         ("Text.\n\n<pre>a = 1</pre>\n", "3: code in a raw `<pre>` cannot be proven; "),
         ("Text.\n\nHere is `inline\ncode` over two lines.\n", "3: inline code runs over the end of its line; "),
         ("Text.\n\nHere is `#!py inline\ncode` over two lines.\n", "3: inline code runs over the end of its line; "),
@@ -95,6 +97,7 @@ def makeExtension(**options):
     [
         "<!--\n```\nno language\n```\n-->\n",
         "<!--\n- ```py\n-->\n",
+        "<!--\n```mermaid\na --> b\n```\n- ```py\n-->\n",
         "<!-- <pre>a</pre> -->\n",
         "Say `<pre>` or ``a `fence` `` inline.\n",
         "Inline `code`, `#!py code` and\n`more` of it.\n",
