@@ -45,19 +45,22 @@ def prove(block: Block, root: Path) -> tuple[str, ...]:
             )
         except subprocess.TimeoutExpired:
             raise NotProvenError(f"still running after {TIME_LIMIT_SECONDS} s; show something that ends") from None
+        came_to_its_end = not example.exists()
     if ended.returncode:
-        raise failure(ended.stderr, ended.returncode)
+        raise failure(ended.stderr, ended.returncode, len(block.origins))
+    if not came_to_its_end:
+        raise NotProvenError("the example ended its process before all of it ran; let it run to its end")
     if block.language != "pycon":
         compare_output(ended.stdout.splitlines(), output_shown(block.text))
     return ("run where it stands, output equal",)
 
 
-def failure(errors: str, exit_code: int) -> NotProvenError:
-    """What the example's last line of standard error says; it begins with its own line where that is known."""
+def failure(errors: str, exit_code: int, lines: int) -> NotProvenError:
+    """What the example's last line of standard error says; it begins with one of its `lines` where that is known."""
     last = (errors.strip().splitlines() or [""])[-1]
     line, _, reason = last.partition(":")
-    if line.isdigit():
-        return NotProvenError(f"{reason.strip()}; correct the block", int(line) - 1)
+    if line.isdigit() and 1 <= int(line) <= lines:
+        return NotProvenError(reason.strip(), int(line) - 1)
     return NotProvenError(f"ended with exit code {exit_code}{last and f': {last}'}; correct the block")
 
 
