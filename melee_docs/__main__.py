@@ -46,7 +46,7 @@ def prove_command(root: Path) -> None:
     html, jinja          rendered by a passing test
     console              run, its output is what the page shows
     mermaid              drawn
-    toml ini yaml json   read by the program they are for
+    toml ini yaml json   melee.toml read by melee, others as their language says
 
     Writes .proof/proof.json and .proof/report.md, and docs/about/tests/ with the sources of the tests. Ends with exit
     code 1 and a line `docs/x.md:41: reason; what to do` for each block without a proof.
@@ -90,7 +90,7 @@ def proven(blocks: list[Block], root: Path) -> Iterable[Proof]:
 def fail(problems: list[str]) -> NoReturn:
     for problem in problems:
         click.echo(problem, err=True)
-    click.echo(f"{counted(len(problems), 'problem')}", err=True)
+    click.echo(counted(len(problems), "problem"), err=True)
     sys.exit(1)
 
 

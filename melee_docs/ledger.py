@@ -13,9 +13,9 @@ KINDS = {
     "tests": "by tests",
     "rendered": "rendered by tests",
     "executed": "run in the page",
-    "applied": "applied to a database",
+    "applied": "checked by a database",
     "transcript": "run in a console",
-    "config": "read by their program",
+    "config": "read as settings",
     "drawn": "drawn",
     "skipped": "not run, with a reason",
 }

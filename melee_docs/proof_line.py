@@ -7,12 +7,6 @@ from melee_docs.blocks import Block
 from melee_docs.ledger import Proof
 
 NAMED_TESTS = 2
-# What a proof says for itself; other kinds name their evidence.
-WORDS = {
-    "executed": "run, output compared",
-    "transcript": "run, output compared",
-    "applied": "applied to the migrated database",
-}
 
 
 def proof_line(proof: Proof, block: Block, link: Callable[[str], str]) -> str:
@@ -40,7 +34,7 @@ def _line(classes: str, content: str) -> str:
 def _evidence(proof: Proof, link: Callable[[str], str]) -> str:
     tests = {short_name(test): test for test in reversed(proof.evidence) if "::" in test}
     if not tests:
-        return WORDS.get(proof.kind) or html.escape("; ".join(proof.evidence) or proof.kind)
+        return html.escape("; ".join(proof.evidence))
     names = [f'<a href="{html.escape(link(tests[name]))}">{html.escape(name)}</a>' for name in reversed(tests)]
     more = f" and {len(names) - NAMED_TESTS} more" if len(names) > NAMED_TESTS else ""
     return f"{'rendered' if proof.kind == 'rendered' else 'proven'} by {', '.join(names[:NAMED_TESTS])}{more}"

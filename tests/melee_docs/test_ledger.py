@@ -46,4 +46,6 @@ def test_more_skips_than_allowed_are_a_problem_and_as_many_are_not() -> None:
 def test_the_summary_counts_blocks_pages_and_kinds() -> None:
     proofs = [a_proof(1), a_proof(2), a_proof(3, "drawn", page="docs/a.md"), a_proof(4, problem="broken; mend it")]
     assert Ledger.of(proofs, 0).summary == "4 blocks on 2 pages: 2 by tests, 1 drawn, 1 without a proof"
+    settings = [a_proof(1, "applied"), a_proof(2, "config")]
+    assert Ledger.of(settings, 0).summary == "2 blocks on 1 page: 1 checked by a database, 1 read as settings"
     assert Ledger.of([], 0).summary == "0 blocks on 0 pages: nothing to prove"

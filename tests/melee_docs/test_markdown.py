@@ -31,7 +31,7 @@ def test_the_proof_stands_inside_the_highlighted_block(guide: Guide) -> None:
     guide.prove(proven)
     page = guide.build()
     (proof,) = proofs(page)
-    assert proof.get_text() == "✓ run, output compared"
+    assert proof.get_text() == "✓ run where it stands, output equal"
     assert proof.parent is not None
     assert proof.parent["class"] == ["language-py", "highlight"]
     assert proof.has_attr("data-search-exclude")
@@ -44,7 +44,7 @@ def test_the_search_finds_the_page_and_not_its_proofs(guide: Guide) -> None:
     guide.build()
     index = (guide.root / "site/search/search_index.json").read_text("utf-8")
     assert "Midnight" in index
-    assert "output compared" not in index
+    assert "output equal" not in index
 
 
 @pytest.mark.parametrize(("drawn_from", "tag"), [("fence_code_format", "pre"), ("fence_div_format", "div")])
@@ -67,9 +67,9 @@ def test_a_diagram_has_its_proof_right_behind_it(guide: Guide, drawn_from: str, 
         ("tests", (*TESTS, "tests/t.py::TestX::test_c", "tests/t.py::test_d"), "✓ proven by test_a, test_b and 2 more"),
         ("tests", (TESTS[1], "tests/examples/test_board.py::test_b[x-2]"), "✓ proven by test_b"),
         ("rendered", TESTS[:1], "✓ rendered by test_a"),
-        ("executed", (), "✓ run, output compared"),
-        ("transcript", ("3 commands",), "✓ run, output compared"),
-        ("applied", (), "✓ applied to the migrated database"),
+        ("executed", (), "✓ run where it stands, output equal"),
+        ("transcript", ("run in an empty folder, output equal",), "✓ run in an empty folder, output equal"),
+        ("applied", ("prepared against the migrated database of a",), "✓ prepared against the migrated database of a"),
         ("config", ("read by melee <1>",), "✓ read by melee <1>"),
     ],
 )
@@ -228,7 +228,7 @@ def test_a_ledger_that_is_written_anew_is_read_anew(guide: Guide) -> None:
     guide.prove(lambda block: proven(block, problem="not yet"))
     assert texts(guide.build()) == ["✗ not yet"]
     guide.prove(proven)
-    assert texts(guide.build()) == ["✓ run, output compared"]
+    assert texts(guide.build()) == ["✓ run where it stands, output equal"]
 
 
 @pytest.mark.parametrize("content", ["[{]", '[{"key": 1}]', '{"proofs": []}', ""])
@@ -272,7 +272,7 @@ def test_a_block_in_a_docstring_needs_a_proof_and_shows_it(guide: Guide) -> None
     guide.prove(proven)
     assert mkdocs(guide, strict="1").returncode == 0
     page = (guide.root / "site/index.html").read_text("utf-8")
-    assert texts(page) == ["✓ run, output compared"] * 2
+    assert texts(page) == ["✓ run where it stands, output equal"] * 2
 
 
 def test_blocks_are_found_outside_mkdocs_too(tmp_path: Path) -> None:
