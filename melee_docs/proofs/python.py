@@ -3,8 +3,8 @@
 A statement inside a function must have run in a passing test. A statement of a module or a class may also have run
 while the module was imported, but then some passing test must use the file. What line coverage cannot see would carry
 a false proof, so it is refused in shown code: a statement on the line of another one (a one-line `def`, `if` or
-`except`), the body of a `lambda`, and the two arms of `a if b else c`. The operands of `and` and `or` and the condition
-of a comprehension are not looked at.
+`except`), the body of a `lambda`, and the two arms of `a if b else c`. The operands of `and` and `or` are not looked
+at, nor what stands inside a comprehension or a generator expression: it counts as run when its statement ran.
 """
 
 import ast
