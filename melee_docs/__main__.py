@@ -11,7 +11,7 @@ from rich.progress import track
 
 from melee_docs.blocks import Block, BlockError, collect
 from melee_docs.coverage import RECORD
-from melee_docs.ledger import FOLDER, Ledger, Proof, counted
+from melee_docs.ledger import LEDGER, Ledger, Proof, counted
 from melee_docs.prover import prove, skips_at_most
 from melee_docs.report import write_report, write_test_pages
 
@@ -54,10 +54,10 @@ def prove_command(root: Path) -> None:
     root = root.resolve()
     blocks = found(root)
     ledger = Ledger.of(proven(blocks, root), skips_at_most(root))
-    ledger.write(root / FOLDER / "proof.json")
+    ledger.write(root / LEDGER)
     report = write_report(ledger, root)
     pages = write_test_pages(ledger, root)
-    click.echo(f"wrote {FOLDER / 'proof.json'}, {report.relative_to(root)} and {counted(len(pages), 'page')} of tests")
+    click.echo(f"wrote {LEDGER}, {report.relative_to(root)} and {counted(len(pages), 'page')} of tests")
     click.echo(ledger.summary)
     if ledger.problems:
         fail(ledger.problems)

@@ -15,6 +15,8 @@ from mkdocs.structure.files import File, Files, get_files, set_exclusions
 from mkdocs.structure.pages import Page
 
 EXTENSION = "melee_docs.markdown"
+CONFIG = Path("mkdocs.yml")
+DOCS = Path("docs")
 # Pages made from the proofs themselves: they show the sources of tests, which no other test could prove.
 GENERATED = "about/tests/"
 
@@ -91,18 +93,18 @@ class Collected:
     problems: list[Problem] = field(default_factory=list)
 
 
-def collect(root: Path, docs: Path = Path("docs"), config: Path = Path("mkdocs.yml")) -> list[Block]:
+def collect(root: Path) -> list[Block]:
     """Every visible block of every page, as the reader meets them; those of a page's docstrings come before its own.
 
     Pages are rendered by MkDocs with the site's own configuration, docstrings of the reference included, but nothing
-    is highlighted and nothing written. `docs` and `config` are relative to `root`.
+    is highlighted and nothing written.
 
     Raises:
         BlockError: with the problems of all pages at once.
     """
     root = root.resolve()
     collected = Collected()
-    site = _site(root, docs, config)
+    site = _site(root)
     site.mdx_configs.setdefault(EXTENSION, {}).update(root=str(root), collected=collected)
     with _quiet("mkdocs"):
         # mkdocstrings adds its Markdown extension when it is configured; no other plugin is needed to find blocks.
@@ -112,23 +114,23 @@ def collect(root: Path, docs: Path = Path("docs"), config: Path = Path("mkdocs.y
         set_exclusions(files, site)
         for file in files.documentation_pages():
             if not file.src_uri.startswith(GENERATED):
-                _render(file, files, site, docs, collected)
+                _render(file, files, site, collected)
     if collected.problems:
         raise BlockError(collected.problems)
     return collected.blocks
 
 
-def _site(root: Path, docs: Path, config: Path) -> MkDocsConfig:
+def _site(root: Path) -> MkDocsConfig:
     try:
-        site = load_config(str(root / config), docs_dir=str(root / docs))
+        site = load_config(str(root / CONFIG), docs_dir=str(root / DOCS))
     except MkDocsException as error:
-        raise BlockError([Problem(config, 0, _one_line(error))]) from error
+        raise BlockError([Problem(CONFIG, 0, _one_line(error))]) from error
     if EXTENSION not in site.markdown_extensions:
-        raise BlockError([Problem(config, 0, f"markdown_extensions lacks {EXTENSION}; add it")])
+        raise BlockError([Problem(CONFIG, 0, f"markdown_extensions lacks {EXTENSION}; add it")])
     return site
 
 
-def _render(file: File, files: Files, site: MkDocsConfig, docs: Path, collected: Collected) -> None:
+def _render(file: File, files: Files, site: MkDocsConfig, collected: Collected) -> None:
     page = Page(None, file, site)
     try:
         page.read_source(site)
@@ -136,7 +138,7 @@ def _render(file: File, files: Files, site: MkDocsConfig, docs: Path, collected:
     except BlockError as error:
         collected.problems += error.problems
     except MkDocsException as error:
-        collected.problems.append(Problem(docs / file.src_uri, 0, _one_line(error)))
+        collected.problems.append(Problem(DOCS / file.src_uri, 0, _one_line(error)))
 
 
 def _one_line(error: MkDocsException) -> str:

@@ -15,6 +15,9 @@ from melee_docs.proofs.verdict import NotProvenError
 
 RECORD = "python -m pytest -p melee_docs.pytest_plugin --proof=.proof"
 
+# What a running app leaves in its folder: neither shown nor copied.
+MADE_AT_RUN_TIME = frozenset({"__pycache__", "data", ".melee"})
+
 Contexts = Mapping[int, frozenset[str]]
 
 
@@ -70,7 +73,7 @@ class RecordedRun:
             path = self.root / name
             if name not in self.digests:
                 raise NotProvenError(f"{name} was not there, or is not measured, when the tests ran; run: {RECORD}")
-            if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != self.digests[name]:
+            if not path.is_file() or digest(path) != self.digests[name]:
                 raise NotProvenError(f"{name} has changed since the tests ran; run: {RECORD}")
 
     def contexts(self, file: str) -> Contexts:
@@ -109,6 +112,10 @@ class RecordedRun:
             chosen.append(best)
             missing = {line: contexts for line, contexts in missing.items() if best not in contexts}
         return tuple(chosen)
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def read_lines(file: Path) -> dict[str, Contexts]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 FOLDER = Path(".proof")
+LEDGER = FOLDER / "proof.json"
 # How the summary puts each kind of proof, in the order in which it names them.
 KINDS = {
     "tests": "by tests",
@@ -61,9 +62,9 @@ class Ledger:
         return cls(tuple(sorted(proofs, key=lambda proof: (proof.page, proof.page_line, proof.key))), skips_at_most)
 
     @classmethod
-    def read(cls, file: Path, skips_at_most: int = 0) -> "Ledger":
+    def read(cls, file: Path) -> "Ledger":
         """The ledger that `write` wrote."""
-        return cls(tuple(msgspec.json.decode(file.read_bytes(), type=list[Proof])), skips_at_most)
+        return cls(tuple(msgspec.json.decode(file.read_bytes(), type=list[Proof])))
 
     def write(self, file: Path) -> None:
         """Writes the same bytes for the same proofs."""

@@ -3,7 +3,6 @@
 Options in `mkdocs.yml`, all of them with a default:
 
 - `root`: the project's root, which includes and ledger are relative to. Default: the folder of `mkdocs.yml`.
-- `ledger`: the file that `python -m melee_docs prove` writes. Default: `.proof/proof.json`.
 - `strict`: fail on a page with a problem, instead of showing ✗. Default: whether MELEE_DOCS_STRICT is `1`.
 
 `pymdownx.superfences` must be listed too; before or after makes no difference.
@@ -25,10 +24,11 @@ from pymdownx.superfences import SuperFencesBlockPreprocessor
 
 from melee_docs.blocks import GENERATED, Block, BlockError, Collected, Problem
 from melee_docs.fences import MARK, Fences
-from melee_docs.ledger import Ledger, Proof
+from melee_docs.ledger import FOLDER, LEDGER, Ledger, Proof
 from melee_docs.leftovers import IndentedCode
 from melee_docs.place import place_of, registered
-from melee_docs.proof_line import problem_line, proof_line, short_name
+from melee_docs.proof_line import problem_line, proof_line
+from melee_docs.report import page_name, short_name
 from melee_docs.sources import Includes, PageInWork
 
 HIDDEN_OR_MARK = re.compile(rf"<!--.*?-->|{MARK.pattern}", re.DOTALL)
@@ -41,7 +41,6 @@ class ProofExtension(Extension):
         strict = os.environ.get("MELEE_DOCS_STRICT") == "1"
         self.config = {
             "root": ["", "The project's root. Default: the folder of mkdocs.yml"],
-            "ledger": [".proof/proof.json", "The ledger of proofs, relative to the root"],
             "strict": [strict, "Fail on a page with problems. Default: whether MELEE_DOCS_STRICT is 1"],
             "collected": ["", "A melee_docs.blocks.Collected that takes the blocks; proofs are not shown then"],
         }
@@ -88,7 +87,7 @@ class ProofExtension(Extension):
 
     def _made_later(self) -> Path | None:
         """The report of the proofs is a page's include, and cannot be there before the blocks are collected."""
-        return (self.root / self.getConfig("ledger")).parent if self.getConfig("collected") else None
+        return self.root / FOLDER if self.getConfig("collected") else None
 
     def _open_page(self, lines: list[str]) -> PageInWork:
         root, place = self.root, place_of(self.md)
@@ -135,7 +134,7 @@ class Proofs(Postprocessor):
             collected.blocks += [found.block for found in visible.values()]
             collected.problems += problems
             return MARK.sub("", text)
-        ledger, unread = _read(self.extension.root, Path(self.extension.getConfig("ledger")))
+        ledger, unread = _read(self.extension.root)
         problems += unread
         proofs = {number: _proof(found.block, ledger) for number, found in visible.items()}
         unproven = [
@@ -159,10 +158,9 @@ class Proofs(Postprocessor):
 
     def _link(self, test: str) -> str:
         """`tests/examples/test_board.py::test_x` is shown on `about/tests/tests-examples-test_board/`, at `#test_x`."""
-        file, _, name = test.partition("::")
-        page = GENERATED + file.removesuffix(".py").replace("/", "-")
+        page = GENERATED + page_name(test.partition("::")[0])
         place = place_of(self.md)
-        return f"{page if place is None else place.link_to(page)}#{short_name(name)}"
+        return f"{page if place is None else place.link_to(page)}#{short_name(test)}"
 
 
 def _proof(block: Block, ledger: dict[str, Proof]) -> Proof:
@@ -183,16 +181,16 @@ def _lines_before(page: PageInWork, source: str, body: str) -> int:
     return source.count("\n", 0, len(source) - len(body))
 
 
-def _read(root: Path, ledger: Path) -> tuple[dict[str, Proof], list[Problem]]:
+def _read(root: Path) -> tuple[dict[str, Proof], list[Problem]]:
     """The proofs by the keys of their blocks: none of them while there is no ledger, or one that cannot be read."""
-    file = root / ledger
+    file = root / LEDGER
     if not file.exists():
         return {}, []
     stat = file.stat()
     try:
         return _decoded(file, stat.st_mtime_ns, stat.st_size), []
     except DecodeError as error:
-        return {}, [Problem(ledger, 0, f"not a ledger of proofs ({error}); run `python -m melee_docs prove`")]
+        return {}, [Problem(LEDGER, 0, f"not a ledger of proofs ({error}); run `python -m melee_docs prove`")]
 
 
 @lru_cache(maxsize=1)

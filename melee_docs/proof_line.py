@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from melee_docs.blocks import Block
 from melee_docs.ledger import Proof
+from melee_docs.report import short_name
 
 NAMED_TESTS = 2
 
@@ -20,11 +21,6 @@ def proof_line(proof: Proof, block: Block, link: Callable[[str], str]) -> str:
 
 def problem_line(problem: str) -> str:
     return _line("proof proof--missing", f"✗ {html.escape(problem)}")
-
-
-def short_name(test: str) -> str:
-    """`tests/test_board.py::TestBoard::test_x[1]` is `test_x`."""
-    return test.partition("[")[0].rpartition("::")[2]
 
 
 def _line(classes: str, content: str) -> str:

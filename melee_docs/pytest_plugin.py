@@ -10,7 +10,6 @@ Processes a test starts are measured too, forked or spawned, if they end by them
 started by a fixture shared between tests could serve any of them, so what runs there counts for none.
 """
 
-import hashlib
 import json
 import os
 import shutil
@@ -21,8 +20,9 @@ import pytest
 from coverage import Coverage, CoverageData
 from coverage.exceptions import CoverageException
 
+from melee_docs.coverage import MADE_AT_RUN_TIME, digest
+
 SOURCES = ("melee_examples", "snippets")
-MADE_AT_RUN_TIME = {"__pycache__", "data", ".melee"}
 # Warnings of coverage would go to the standard error of the programs under test.
 SILENCED = ["no-data-collected", "module-not-measured", "module-not-imported", "already-imported", "trace-changed"]
 CHILD_CONFIG = "COVERAGE_PROCESS_CONFIG"
@@ -64,7 +64,7 @@ class Recorder:
             raise pytest.UsageError(
                 f"--proof: {root} has neither of the folders {', '.join(SOURCES)}; nothing to measure"
             )
-        self.digests = {_relative(path, root): digest(path) for path in source_files(self.sources)}
+        self.digests = {path.relative_to(root).as_posix(): digest(path) for path in source_files(self.sources)}
 
     def start(self) -> None:
         for made in (self.parts, self.folder / "templates"):
@@ -172,10 +172,6 @@ def source_files(sources: list[Path]) -> Iterator[Path]:
                 yield path
 
 
-def digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
 def merge(parts: Path, target: Path) -> list[str]:
     """Merges what each process wrote into `target`; answers with the names of parts that cannot be read."""
     merged = CoverageData(basename=str(target))
@@ -193,7 +189,3 @@ def merge(parts: Path, target: Path) -> list[str]:
     merged.close(force=True)
     shutil.rmtree(parts)
     return unreadable
-
-
-def _relative(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix()

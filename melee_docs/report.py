@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from itertools import groupby, pairwise
 from pathlib import Path, PurePosixPath
 
-from melee_docs.blocks import GENERATED
+from melee_docs.blocks import DOCS, GENERATED
 from melee_docs.ledger import FOLDER, Ledger, Proof
 
-DOCS = Path("docs")
 FRONT_MATTER = """---
 title: {file}
 search:
@@ -51,7 +50,7 @@ def evidence(name: str) -> str:
     if "::" not in name:
         return cell(name)
     file, _, test = name.partition("::")
-    return f"[`{cell(test)}`]({PurePosixPath(GENERATED).name}/{page_name(file)}#{anchor(test)})"
+    return f"[`{cell(test)}`]({PurePosixPath(GENERATED).name}/{page_name(file)}.md#{short_name(test)})"
 
 
 def cell(text: str) -> str:
@@ -62,16 +61,16 @@ def cell(text: str) -> str:
 
 
 def from_about(page: str) -> str:
-    return "../" + PurePosixPath(page).relative_to(DOCS.as_posix()).as_posix()
+    return "../" + Path(page).relative_to(DOCS).as_posix()
 
 
 def page_name(file: str) -> str:
-    """`tests/examples/test_board.py` is shown on `tests-examples-test_board.md`."""
-    return file.removesuffix(".py").replace("/", "-") + ".md"
+    """`tests/examples/test_board.py` is shown on the page `tests-examples-test_board`."""
+    return file.removesuffix(".py").replace("/", "-")
 
 
-def anchor(test: str) -> str:
-    """`TestBoard::test_x[1]` stands at `test_x`."""
+def short_name(test: str) -> str:
+    """`tests/test_board.py::TestBoard::test_x[1]` is `test_x` for a reader, and stands at `#test_x` of its page."""
     return test.partition("[")[0].rpartition("::")[2]
 
 
@@ -81,7 +80,7 @@ def write_test_pages(ledger: Ledger, root: Path) -> list[Path]:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     files = sorted({name.partition("::")[0] for proof in ledger.proofs for name in proof.evidence if "::" in name})
-    pages = [folder / page_name(file) for file in files]
+    pages = [folder / f"{page_name(file)}.md" for file in files]
     for file, page in zip(files, pages, strict=True):
         page.write_text(source_page(file, (root / file).read_text(encoding="utf-8")), encoding="utf-8")
     return pages

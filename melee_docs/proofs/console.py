@@ -21,6 +21,7 @@ import tempfile
 from pathlib import Path
 
 from melee_docs.blocks import Block
+from melee_docs.coverage import MADE_AT_RUN_TIME
 from melee_docs.proofs.running import Running, interrupts_held, unmeasured
 from melee_docs.proofs.transcript import Command, Step, first_difference, pattern, read_transcript
 from melee_docs.proofs.verdict import NotProvenError
@@ -28,7 +29,6 @@ from melee_docs.proofs.verdict import NotProvenError
 COMMAND_SECONDS = 120
 AWAIT_SECONDS = 20
 END_SECONDS = 10
-NOT_COPIED = shutil.ignore_patterns("__pycache__", "data", ".melee")
 # Restores the folder, variables and exit code that the command before left behind, and leaves this one's.
 # Arguments: the state to restore, where to leave the new one, the last exit code, the command.
 BASH = r"""
@@ -66,7 +66,7 @@ def working_copy(block: Block, root: Path, folder: Path) -> Path:
         return folder / "work"
     if not (root / app).is_dir():
         raise NotProvenError(f"app={block.app!r} is not a folder of the project; correct the name")
-    return Path(shutil.copytree(root / app, folder / Path(app).name, ignore=NOT_COPIED))
+    return Path(shutil.copytree(root / app, folder / Path(app).name, ignore=shutil.ignore_patterns(*MADE_AT_RUN_TIME)))
 
 
 def is_looked_at(following: list[Step]) -> bool:
