@@ -6,7 +6,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from melee.clock import Clock
-from melee.errors import MeleeError, ObjectUnavailable
+from melee.errors import MeleeError, MigrationError, ObjectUnavailable
 from melee.objects.durable import Durable
 from melee.objects.files import file_of
 from melee.objects.loaded import LoadedObject, create_object, open_object
@@ -22,7 +22,8 @@ class OpenObjects:
     Args:
         classes: by name.
         folder: of all objects.
-        migrations: the folder with one folder of migrations for each class; read once a class.
+        migrations: the folder with one folder of migrations for each class; read once a class, and again after a
+            failure.
 
     Raises:
         ObjectUnavailable: from `find` and `create`, when the class or the file cannot be had.
@@ -52,7 +53,7 @@ class OpenObjects:
         """The object, opened if need be, and used now; None when it does not exist."""
         loaded = self._open.get(ref)
         if loaded is None:
-            with _as_unavailable(ref):
+            with self._opening(ref):
                 loaded = open_object(*self._needed_for(ref))
             if loaded is None:
                 return None
@@ -66,7 +67,7 @@ class OpenObjects:
 
     def create(self, ref: ObjectRef) -> LoadedObject:
         """Makes an object that does not exist and runs its `setup`, up to its first commit."""
-        with _as_unavailable(ref):
+        with self._opening(ref):
             loaded = create_object(*self._needed_for(ref))
         self._start(loaded)
         loaded.used_at = self._clock.elapsed()
@@ -116,11 +117,14 @@ class OpenObjects:
             self._read[folder] = read_migrations(self._migrations / folder)
         return cls, ref, file_of(self._folder, ref), self._read[folder], self._clock
 
-
-@contextmanager
-def _as_unavailable(ref: ObjectRef) -> Iterator[None]:
-    """What the file system refuses concerns this one object, whose call has not begun."""
-    try:
-        yield
-    except OSError as error:
-        raise ObjectUnavailable(str(ref), "*", f"its file cannot be opened: {error}") from error
+    @contextmanager
+    def _opening(self, ref: ObjectRef) -> Iterator[None]:
+        try:
+            yield
+        except MigrationError:
+            # The next call reads the files again: by then they may be mended.
+            self._read.pop(underscored(ref.class_name), None)
+            raise
+        except OSError as error:
+            # What the file system refuses concerns this one object, whose call has not begun.
+            raise ObjectUnavailable(str(ref), "*", f"its file cannot be opened: {error}") from error
