@@ -17,8 +17,8 @@ from melee.objects.host import Host
 from melee.objects.loaded import state_in
 from melee.objects.request import Call, ObjectRef
 from melee.store.connection import Connection
+from tests.melee.failing_disk import FailingDisk
 from tests.melee.objects.conftest import OpenHost
-from tests.melee.objects.failing_disk import FailingDisk
 
 
 class Ledger(Durable):

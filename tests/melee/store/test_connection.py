@@ -2,8 +2,6 @@
 
 import os
 import sqlite3
-import sys
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -21,7 +19,8 @@ from melee.errors import (
 )
 from melee.store.connection import Connection
 from melee.store.database import Database
-from tests.melee.objects.failing_disk import FailingDisk
+from tests.melee.child import child_that
+from tests.melee.failing_disk import FailingDisk
 
 
 @pytest.fixture
@@ -199,21 +198,6 @@ def test_a_database_that_another_process_holds_is_locked_not_broken(connection: 
     connection.execute("INSERT INTO days VALUES ('a', 1)", ())
 
 
-def in_a_child(use: Callable[[], None]) -> int:
-    """Forks; the child uses what it inherited and ends. Returns its exit code: 0 when nothing was raised."""
-    child = os.fork()
-    if child == 0:
-        try:
-            use()
-        except WrongProcess:
-            os._exit(7)
-        except BaseException:  # noqa: BLE001 - the child must end here, whatever happens
-            traceback.print_exc(file=sys.stderr)
-            os._exit(8)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
 @pytest.mark.parametrize(
     "use",
     [
@@ -227,20 +211,16 @@ def in_a_child(use: Callable[[], None]) -> int:
     ],
     ids=["execute", "own", "begin", "set_durable", "back_up", "close", "run"],
 )
-def test_a_connection_carried_over_a_fork_refuses_every_use(
+def test_a_connection_carried_over_a_fork_refuses_every_use_and_names_both_processes(
     connection: Connection, use: Callable[[Connection], None]
 ) -> None:
-    assert in_a_child(lambda: use(connection)) == 7
+    def refused() -> None:
+        with pytest.raises(WrongProcess, match=f"opened by process {os.getppid()} and used by {os.getpid()}"):
+            use(connection)
+
+    with child_that(refused):
+        pass
     assert connection.execute("SELECT count(*) AS n FROM days", ()) == [{"n": 0}]
-
-
-def test_the_error_of_a_wrong_process_names_both(connection: Connection) -> None:
-    connection._pid = os.getpid() + 1
-    try:
-        with pytest.raises(WrongProcess, match=f"opened by process {os.getpid() + 1} and used by {os.getpid()}"):
-            connection.execute("SELECT 1", ())
-    finally:
-        connection._pid = os.getpid()
 
 
 def test_a_backup_holds_what_is_still_in_the_wal(connection: Connection, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from melee.errors import AlreadyRunning
 from melee.store.lock import FolderLock
+from tests.melee.child import child_that
 
 TRY = (
     "import sys; from pathlib import Path; from melee.store.lock import FolderLock; "
@@ -77,17 +78,29 @@ def test_releasing_twice_is_harmless(tmp_path: Path) -> None:
 def test_a_child_that_lingers_does_not_keep_the_folder_locked(tmp_path: Path) -> None:
     parents_end, childs_end = os.pipe()
     lock = FolderLock(tmp_path)
-    child = os.fork()
-    if child == 0:
+
+    def linger() -> None:
         os.close(childs_end)
         os.read(parents_end, 1)
-        os._exit(0)
-    os.close(parents_end)
+
+    with child_that(linger):
+        os.close(parents_end)
+        lock.release()
+        with hold(tmp_path) as holder:
+            holder.communicate()
+        os.close(childs_end)
+
+
+def test_a_forked_child_is_refused_and_told_that_its_parent_holds_it(tmp_path: Path) -> None:
+    def refused() -> None:
+        with pytest.raises(AlreadyRunning) as caught:
+            FolderLock(tmp_path)
+        assert caught.value.pid == os.getppid()
+
+    lock = FolderLock(tmp_path)
+    with child_that(refused):
+        pass
     lock.release()
-    with hold(tmp_path) as holder:
-        holder.communicate()
-    os.close(childs_end)
-    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_the_file_that_says_who_holds_it_may_be_anything(tmp_path: Path) -> None:

@@ -1,0 +1,32 @@
+"""A forked child, as a server that forks would have it."""
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def child_that(runs: Callable[[], None]) -> Iterator[None]:
+    """Forks; the child runs this with what it inherited, while the block goes on in the parent. What the child raises
+    it prints, and the block ends with an AssertionError."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            runs()
+            code = 0
+        except BaseException:  # noqa: BLE001 - else the child would go on with the other tests
+            traceback.print_exc(file=sys.stderr)
+        finally:
+            os._exit(code)
+    try:
+        yield
+    except BaseException:
+        # It may wait for something that the block does not do any more.
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
+    assert os.waitpid(child, 0)[1] == 0
