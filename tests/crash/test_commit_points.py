@@ -8,6 +8,7 @@ import pytest
 from melee.errors import ObjectUnavailable, OutcomeUnknown
 from melee.objects.files import every_file
 from melee.testing import COMMIT_POINTS, AppUnderTest, ManualClock, WorkerUnderTest
+from tests.conftest import write_app
 
 pytestmark = pytest.mark.slow
 
@@ -50,10 +51,7 @@ AFTER_THE_RELEASE = ("released", "index settled")
 
 @pytest.fixture
 def app(tmp_path: Path) -> Path:
-    folder = tmp_path / "app"
-    folder.mkdir()
-    (folder / "app.py").write_text(APP)
-    return folder
+    return write_app(tmp_path / "app", APP)
 
 
 def killed_worker(app: Path, point: str, method: str, *arguments: Any) -> bool:
@@ -169,28 +167,3 @@ def test_confirmed_calls_survive_a_kill_in_the_midst_of_many(app: Path, point: s
         kept = again.classes["Account"].get("a").entries()  # type: ignore[attr-defined]
         assert kept[:confirmed] == list(range(confirmed))
         assert len(kept) <= confirmed + 1
-
-
-def test_a_registry_that_is_lost_is_rebuilt_from_the_files(app: Path) -> None:
-    with reopened(app) as first:
-        for number in range(20):
-            handle: Any = first.classes["Account"].get(str(number))
-            handle.deposit(number, 60 + number)
-    for file in (app / "data" / "objects").glob("registry*"):
-        file.unlink()
-    with reopened(app) as again:
-        assert again.classes["Account"].count() == 20
-        again.clock.move(60)
-        assert again.fire_due() == ["Account/0"]
-        again.clock.move(19)
-        assert len(again.fire_due()) == 19
-
-
-def test_a_registry_that_is_damaged_is_rebuilt_from_the_files(app: Path) -> None:
-    with reopened(app) as first:
-        handle: Any = first.classes["Account"].get("a")
-        handle.deposit(1, 60)
-    (app / "data" / "objects" / "registry.sqlite3").write_bytes(b"rubbish" * 1000)
-    with reopened(app) as again:
-        again.clock.move(60)
-        assert again.fire_due() == ["Account/a"]

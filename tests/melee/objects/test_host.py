@@ -33,6 +33,7 @@ from melee.objects.request import Call, ObjectRef
 from melee.project import ObjectsConfig, Project
 from melee.store.connection import Connection
 from melee.testing import WorkerUnderTest
+from tests.conftest import write_app
 from tests.melee.objects.conftest import OpenHost
 
 Migration = Callable[[str, str, str], Path]
@@ -499,9 +500,7 @@ def test_no_more_objects_stay_open_than_the_limit(open_host: OpenHost, tmp_path:
 
 
 def test_a_second_host_on_the_folder_is_refused_and_told_who_has_it(tmp_path: Path, open_host: OpenHost) -> None:
-    app = tmp_path / "app"
-    app.mkdir()
-    (app / "app.py").write_text("from melee import App\napp = App(__name__)\n")
+    app = write_app(tmp_path / "app", "from melee import App\napp = App(__name__)\n")
     with WorkerUnderTest(app, data=tmp_path / "data") as worker:
         with pytest.raises(AlreadyRunning, match=f"in use by process {worker.process.pid}"):
             open_host(Counter)
@@ -617,11 +616,12 @@ def test_a_class_imported_under_a_longer_name_is_not_one_of_the_apps(tmp_path: P
 
 
 def test_two_classes_that_would_share_a_folder_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "app.py").write_text(
+    write_app(
+        tmp_path,
         "from melee import App, Durable\n"
         "app = App(__name__)\n"
         "class HTTPLog(Durable):\n    pass\n"
-        "class HttpLog(Durable):\n    pass\n"
+        "class HttpLog(Durable):\n    pass\n",
     )
     Project.at(tmp_path).load()
     with pytest.raises(DefinitionError, match="would share its data"):

@@ -12,6 +12,7 @@ from melee.project import Project
 from melee.store.connection import Connection
 from melee.store.database import Database
 from melee.web.app import App
+from tests.conftest import write_app
 
 SOURCE = """
 from melee import App
@@ -40,11 +41,10 @@ def broken(on_date):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "board"
-    (folder / "db").mkdir(parents=True)
+    folder = write_app(tmp_path / "board", SOURCE)
+    (folder / "db").mkdir()
     (folder / "templates").mkdir()
     (folder / "templates" / "index.html").write_text("{{ 1 + 1 }}")
-    (folder / "app.py").write_text(SOURCE)
     (folder / "db" / "001_days.sql").write_text("CREATE TABLE days (on_date TEXT PRIMARY KEY)")
     return folder
 
