@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -12,7 +13,10 @@ from contextlib import contextmanager
 def child_that(runs: Callable[[], None]) -> Iterator[None]:
     """Forks; the child runs this with what it inherited, while the block goes on in the parent. What the child raises
     it prints, and the block ends with an AssertionError."""
-    child = os.fork()
+    with warnings.catch_warnings():
+        # Python 3.12 and later warn of a fork beside a thread; the thread is the test run's own.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
     if child == 0:
         code = 1
         try:
