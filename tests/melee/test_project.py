@@ -4,6 +4,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import chdir
 from datetime import tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -106,11 +107,9 @@ def test_a_folder_without_an_app_says_so(tmp_path: Path) -> None:
             Project.at(folder)
 
 
-def test_paths_are_absolute_and_data_can_live_elsewhere(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(folder)
-    here = Project.at(Path())
+def test_paths_are_absolute_and_data_can_live_elsewhere(folder: Path, tmp_path: Path) -> None:
+    with chdir(folder):
+        here = Project.at(Path())
     assert here == Project(folder.resolve(), folder.resolve() / "data")
     assert here.database == folder / "data" / "app.sqlite3"
     assert here.migrations == folder / "db"

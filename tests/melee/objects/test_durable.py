@@ -1,7 +1,5 @@
 """The class side of durable objects: what `Stats.get`, `list`, `count` and `destroy` are, whatever `Stats` defines."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_type
 
 import pytest
@@ -10,7 +8,7 @@ from melee.clock import ManualClock
 from melee.errors import DefinitionError, NoOwner, ShapeError, TimerError
 from melee.objects.durable import Durable, DurableClass
 from melee.objects.host import Host
-from melee.objects.request import owned_by
+from tests.melee.objects.conftest import OpenHost
 
 
 class Stats(Durable):
@@ -58,12 +56,8 @@ class Silent(Durable):
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Iterator[Host]:
-    classes = {cls.__name__: cls for cls in (Stats, Greedy, Silent)}
-    host = Host(classes, tmp_path / "data", tmp_path / "db", ManualClock())
-    with owned_by(host):
-        yield host
-    host.close()
+def host(open_host: OpenHost) -> Host:
+    return open_host(Stats, Greedy, Silent)
 
 
 @pytest.mark.usefixtures("host")
@@ -91,11 +85,11 @@ def test_a_class_may_give_its_methods_the_names_of_the_class_side() -> None:
     assert any_of(Greedy).destroy("g") is True
 
 
-def test_a_class_may_have_names_of_its_own_that_sound_like_melees(host: Host) -> None:
+def test_a_class_may_have_names_of_its_own_that_sound_like_melees(host: Host, clock: ManualClock) -> None:
     greedy: Any = any_of(Greedy).get("g")
     assert greedy.spec() == "spec"
     assert greedy.recorded() == "recorded it"
-    assert host.next_wake_at() == ManualClock().now() + 5
+    assert host.next_wake_at() == clock.now() + 5
     assert any_of(Greedy).spec.name == "Greedy"
 
 

@@ -22,11 +22,6 @@ def connection(tmp_path: Path) -> Iterator[Connection]:
 
 
 @pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
 def record(connection: Connection, clock: ManualClock) -> Record:
     made = Record(connection, clock)
     made.create(REF)
