@@ -4,7 +4,8 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -21,29 +22,36 @@ LARGE = Call("Counter", "a", "add", msgspec.Raw(msgspec.json.encode(["x" * 4_000
 
 
 @contextmanager
-def listening(path: Path, *answers: bytes | None) -> Iterator[list[bytes]]:
+def listening(path: Path, *answers: bytes | None) -> Iterator[None]:
     """A worker that takes a request on each new connection, gives the next answer, and hangs up; with None for an
-    answer it hangs up without having read. Yields what it read."""
-    requests: list[bytes] = []
+    answer it hangs up without having read."""
+
+    def serve(listener: socket.socket) -> None:
+        # A test that fails leaves answers for which nobody asks.
+        with suppress(OSError):
+            for answer in answers:
+                caller, _address = listener.accept()
+                with caller:
+                    if answer is not None:
+                        caller.recv(65536)
+                        caller.sendall(answer)
+
+    with bound(path) as listener:
+        thread = threading.Thread(target=serve, args=(listener,))
+        thread.start()
+        try:
+            yield
+        finally:
+            # Ends an accept() at once; one with a timeout would spin until that is over.
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join(timeout=30)
+
+
+def bound(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
     listener.listen()
-
-    def serve() -> None:
-        for answer in answers:
-            caller, _address = listener.accept()
-            with caller:
-                if answer is not None:
-                    requests.append(caller.recv(65536))
-                    caller.sendall(answer)
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    try:
-        yield requests
-    finally:
-        thread.join(timeout=30)
-        listener.close()
+    return listener
 
 
 def ask(path: Path, request: Call = CALL, call_seconds: float = 30) -> bytes:
@@ -113,21 +121,34 @@ def test_an_error_is_the_same_error_at_the_caller(tmp_path: Path) -> None:
     assert (type(raised.value), raised.value.values()) == (Overloaded, error.values())
 
 
-# Python 3.12 and later warn of a fork beside a thread; the thread here is the test's own and the child ends at once.
+# Python 3.12 and later warn of a fork beside a thread, such as a test runner may have; the child ends at once.
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_child_does_not_use_the_connections_of_its_parent(tmp_path: Path) -> None:
     """Were the connection shared, the child's request would arrive on it, and the parent could read its answer."""
-    with listening(tmp_path / "worker.sock", reply_frame(b"1"), reply_frame(b"2")) as requests:
-        asking = Client(tmp_path / "worker.sock", SystemClock())
-        assert asking.ask(CALL) == b"1"
-        read_end, write_end = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.write(write_end, asking.ask(CALL))
-            os._exit(0)
-        os.waitpid(child, 0)
-        assert os.read(read_end, 10) == b"2"
-        os.close(read_end)
-        os.close(write_end)
-        asking.close()
-    assert len(requests) == 2
+    path = tmp_path / "worker.sock"
+    with bound(path) as listener, closing(Client(path, SystemClock())) as asking:
+        listener.settimeout(5)
+        with ThreadPoolExecutor(1) as pool:
+            answering = pool.submit(answered, listener, b"1")
+            assert asking.ask(CALL) == b"1"
+        with answering.result() as parents:
+            child = os.fork()
+            if child == 0:
+                try:
+                    os._exit(0 if asking.ask(CALL) == b"2" else 1)
+                finally:
+                    os._exit(1)
+            answered(listener, b"2").close()
+            parents.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                parents.recv(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def answered(listener: socket.socket, answer: bytes) -> socket.socket:
+    """The next caller, once its request has its answer; the connection stays open."""
+    caller, _address = listener.accept()
+    caller.settimeout(30)
+    caller.recv(65536)
+    caller.sendall(reply_frame(answer))
+    return caller
