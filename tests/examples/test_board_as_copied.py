@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import venv
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-BOARD = Path(__file__).parents[2] / "melee_examples" / "board"
+ROOT = Path(__file__).parents[2]
+BOARD = ROOT / "melee_examples" / "board"
 MADE_AT_RUN_TIME = shutil.ignore_patterns("data", ".melee", "__pycache__", ".pytest_cache")
 
 
@@ -78,8 +80,10 @@ def copied(tmp_path: Path) -> Path:
     return shutil.copytree(BOARD, tmp_path / "somewhere else" / "board", ignore=MADE_AT_RUN_TIME)
 
 
-def run_its_tests(folder: Path, *selected: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", *selected]
+def run_its_tests(
+    folder: Path, *selected: str, python: str | Path = sys.executable
+) -> subprocess.CompletedProcess[str]:
+    command = [python, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", *selected]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
 
 
@@ -90,6 +94,20 @@ def test_its_own_tests_pass_where_it_was_copied(copied: Path) -> None:
     assert run.returncode == 0, run.stdout + run.stderr
     assert re.search(r"\d\d passed", run.stdout)
     assert not (copied / "data").exists()
+
+
+@pytest.mark.slow
+def test_what_its_readme_installs_is_all_that_it_needs(copied: Path, tmp_path: Path) -> None:
+    named = re.findall(r"^pip install (\S+)$", (copied / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert named == ["melee-runtime", "pytest"]
+    venv.create(tmp_path / "new", with_pip=True)
+    python = tmp_path / "new" / "bin" / "python"
+    # The package as it is in this repository, not as it was when it was last published.
+    packages = [ROOT if name == "melee-runtime" else name for name in named]
+    subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True, timeout=300)
+
+    run = run_its_tests(copied, python=python)
+    assert run.returncode == 0, run.stdout + run.stderr
 
 
 @pytest.mark.slow
