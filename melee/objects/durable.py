@@ -66,9 +66,9 @@ class DurableClass(type):
 
     @_class_side
     def get(cls: "type[_Object]", id: str) -> "_Object":
-        """A handle to the object with this id (any text from 1 to 1,024 characters).
+        """A handle, which stands for the object with this id (any text from 1 to 1,024 characters).
 
-        The object exists from the first call. To a type checker the handle is the object itself.
+        Its first call makes the object. To a type checker the handle is the object itself.
 
         Raises:
             ShapeError: the id cannot be one.

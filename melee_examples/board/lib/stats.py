@@ -1,4 +1,4 @@
-"""How many people looked at the board, day by day."""
+"""The looks at the board, day by day."""
 
 from datetime import datetime, time, timedelta
 
