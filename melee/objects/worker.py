@@ -17,7 +17,6 @@ from melee.errors import Overloaded
 from melee.objects.connection import CallerConnection, Held
 from melee.objects.host import Host
 from melee.objects.protocol import NotAFrame
-from melee.objects.request import owned_by
 
 CALLERS_AT_MOST = 1000
 LOOK_AGAIN_SECONDS = 60
@@ -47,7 +46,7 @@ class Worker:
 
     def run(self) -> None:
         """Serves until SIGTERM or SIGINT, finishes what is running, and returns."""
-        with owned_by(self._host), self._stop_signals():
+        with self._stop_signals():
             log.worker_listens(str(self._path), os.getpid())
             while not self._stopping:
                 self._turn(self._wait_seconds())
