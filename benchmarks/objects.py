@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import cycle
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import apsw
@@ -116,12 +117,13 @@ def lone_caller(path: Path, seconds: float) -> float:
     return statistics.median(times)
 
 
-def serve_by_hand(path: str, database: str) -> None:
+def serve_by_hand(path: str, database: str, listens: Event) -> None:
     """The least that a server of one caller can do: read, upsert, commit, answer."""
     connection = opened(Path(database))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()
+        listens.set()
         caller, _address = listener.accept()
         with caller:
             while caller.recv(4096):
@@ -133,10 +135,10 @@ def serve_by_hand(path: str, database: str) -> None:
 def lone_by_hand(folder: Path, seconds: float) -> float:
     path, database = folder / "by-hand.sock", folder / "lone.sqlite3"
     spawning = multiprocessing.get_context("spawn")
-    server = spawning.Process(target=serve_by_hand, args=(str(path), str(database)))
+    listens = spawning.Event()
+    server = spawning.Process(target=serve_by_hand, args=(str(path), str(database), listens))
     server.start()
-    while not path.exists():
-        pass
+    assert listens.wait(30), "the server by hand does not listen after 30 s; what it printed says why"
     median = lone_caller(path, seconds)
     server.join()
     return median
