@@ -125,7 +125,11 @@ class DevServer:
         """The next line that contains the text."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while True:
-            line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
+            try:
+                line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                problem = f"it did not print {text!r} within {_PATIENCE_SECONDS} s, but:\n"
+                raise AssertionError(problem + "".join(self.printed)) from None
             if line is None:
                 raise AssertionError(f"it ended without printing {text!r}, but:\n" + "".join(self.printed))
             if text in line:

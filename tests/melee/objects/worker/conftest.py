@@ -6,21 +6,14 @@ from pathlib import Path
 import pytest
 
 from melee.testing import WorkerUnderTest
-from tests.melee.objects.worker.calling import Gate
+from tests.melee.gate import WAIT_AT, Gate
 
 APP = '''
-import os, socket
+import os
 from melee import App, Durable
 
 app = App(__name__)
 timers_fired = 0
-
-
-def wait_at(gate):
-    """Says that it runs by calling the test, and goes on when that hangs up."""
-    with socket.socket(socket.AF_UNIX) as caller:
-        caller.connect(gate)
-        caller.recv(1)
 
 
 class Silent(Exception):
@@ -114,7 +107,7 @@ class DiesAfterACall(Durable):
 def app(tmp_path: Path) -> Path:
     folder = tmp_path / "app"
     folder.mkdir()
-    (folder / "app.py").write_text(APP)
+    (folder / "app.py").write_text(WAIT_AT + APP)
     return folder
 
 

@@ -14,7 +14,8 @@ from melee.objects.files import file_of
 from melee.objects.protocol import FRAME_AT_MOST, HEADER
 from melee.objects.request import ObjectRef
 from melee.testing import WorkerUnderTest
-from tests.melee.objects.worker.calling import Gate, answer, connected, counter, frame
+from tests.melee.gate import Gate
+from tests.melee.objects.worker.calling import answer, connected, counter, frame
 
 
 def test_objects_live_in_a_process_of_their_own(worker: WorkerUnderTest) -> None:

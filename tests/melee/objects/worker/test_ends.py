@@ -14,7 +14,8 @@ from melee.errors import ObjectUnavailable, OutcomeUnknown
 from melee.objects.client import Client
 from melee.objects.request import Call, owned_by
 from melee.testing import WorkerUnderTest
-from tests.melee.objects.worker.calling import Gate, answer, connected, counter, frame
+from tests.melee.gate import Gate
+from tests.melee.objects.worker.calling import answer, connected, counter, frame
 
 
 class ReadClock(SystemClock):

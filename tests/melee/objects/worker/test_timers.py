@@ -10,8 +10,9 @@ from melee.objects.host import TIMERS_AT_ONCE
 from melee.objects.worker import Worker
 from melee.project import ObjectsConfig
 from melee.testing import AppUnderTest, WorkerUnderTest
+from tests.melee.gate import Gate
 from tests.melee.objects.conftest import OpenHost
-from tests.melee.objects.worker.calling import Gate, answer, connected, counter, frame
+from tests.melee.objects.worker.calling import answer, connected, counter, frame
 
 START = ManualClock().now()
 
