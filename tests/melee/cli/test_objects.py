@@ -281,7 +281,7 @@ def test_sql_prints_rows_as_a_table_or_as_json(app: AppUnderTest, folder: Path) 
         ("DELETE FROM hits", "attempt to write a readonly database"),
         ("SELECT m FROM hits", "no such column: m"),
         ("SELECT * FROM _melee_object", "tables that begin with _melee_ are melee's own"),
-        ("ATTACH 'other.sqlite3' AS other", "ATTACH, DETACH and VACUUM are refused"),
+        ("ATTACH 'other.sqlite3' AS other", "ATTACH, DETACH and VACUUM reach past the one database"),
         ("SELECT 1; SELECT 2", "2 statements were given; give one"),
         ("", "0 statements were given; give one"),
     ],
