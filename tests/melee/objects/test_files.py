@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from melee.objects.files import delete_file, every_file, file_of, make_folder
 from melee.objects.request import ObjectRef
@@ -60,3 +61,13 @@ def test_a_database_is_deleted_with_its_log(tmp_path: Path) -> None:
 def test_deleting_what_is_not_there_is_harmless(tmp_path: Path, folder: str) -> None:
     delete_file(tmp_path / folder / "a.sqlite3")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_deleted_is_named_in_the_log_and_ends_no_call(tmp_path: Path) -> None:
+    (tmp_path / "a.sqlite3").touch()
+    (tmp_path / "a.sqlite3-wal").mkdir()
+    with capture_logs() as lines:
+        delete_file(tmp_path / "a.sqlite3")
+    assert [(line["log_level"], line["file"]) for line in lines] == [("error", str(tmp_path / "a.sqlite3"))]
+    assert "a.sqlite3-wal" in lines[0]["error"]
+    assert not (tmp_path / "a.sqlite3").exists()

@@ -1,6 +1,7 @@
 """From an app's folder to its objects: what the folder says is what they have."""
 
 import importlib
+import os
 import sys
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from melee import now
 from melee.errors import DefinitionError
-from melee.objects.hosting import classes_below
+from melee.objects.hosting import classes_below, write_handles
 from melee.project import Project
 from melee.testing import AppUnderTest
 from tests.conftest import write_app
@@ -50,3 +51,20 @@ def test_two_classes_that_would_share_a_folder_are_refused(tmp_path: Path) -> No
     Project.at(tmp_path).load()
     with pytest.raises(DefinitionError, match="would share its data"):
         classes_below(tmp_path)
+
+
+def test_the_handles_are_written_once_and_anew_when_a_class_changed(tmp_path: Path) -> None:
+    stats = "from melee import App, Durable\napp = App(__name__)\nclass Stats(Durable):\n"
+    project = Project.at(write_app(tmp_path, f"{stats}    def hit(self): ...\n"))
+    project.load()
+    write_handles(project)
+    assert "def hit(self)" in project.handles_file.read_text()
+    # A tool that watches the folder is not told of a change that is none.
+    os.utime(project.handles_file, (0, 0))
+    write_handles(project)
+    assert project.handles_file.stat().st_mtime == 0
+    write_app(tmp_path, f"{stats}    def hit_twice(self): ...\n")
+    project.load()
+    write_handles(project)
+    assert "def hit_twice(self)" in project.handles_file.read_text()
+    assert "def hit(self)" not in project.handles_file.read_text()
