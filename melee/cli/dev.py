@@ -14,6 +14,7 @@ from typing import Any
 import click
 from werkzeug.debug import DebuggedApplication
 from werkzeug.serving import make_server
+from werkzeug.wsgi import ClosingIterator
 
 from melee import log
 from melee.cli.reloading import Sources, Stop, begin_anew, inherited_socket
@@ -90,7 +91,7 @@ def _url(host: str, listener: socket.socket) -> str:
 
 def _serve(project: Project, host: str, listener: socket.socket, stop: Stop) -> None:
     app = _load(project)
-    with _hosting(project), _answering(app, host, listener):
+    with _hosting(project), _answering(app, host, listener, stop):
         stop.wait()
 
 
@@ -104,7 +105,7 @@ def _serve_until_changed(folder: Path, host: str, listener: socket.socket, stop:
     except BadInput as error:
         click.echo(f"melee: {visible(str(error))}; waiting for the next edit", err=True)
         app, objects = _failing_with(error), nullcontext()
-    with objects, _answering(app, host, listener):
+    with objects, _answering(app, host, listener, stop):
         changed = sources.wait_for_change()
         if changed:
             click.echo(f"{visible(changed)} changed; starting again")
@@ -131,17 +132,40 @@ def _failing_with(error: BadInput) -> _WsgiApp:
     return fail
 
 
+class _UnderWay:
+    """An app around another one, that knows whether a response of it is on its way."""
+
+    def __init__(self, app: _WsgiApp) -> None:
+        self._app = app
+        self._requests: set[object] = set()
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        request = object()
+        self._requests.add(request)
+        return ClosingIterator(self._app(environ, start_response), lambda: self._requests.discard(request))
+
+    def wait_for_end(self, stop: Stop) -> None:
+        """Returns when there is none, when it is time to stop, or after a while: a response may have no end."""
+        clock = SystemClock()
+        ends_at = clock.elapsed() + _GRACE_SECONDS
+        while self._requests and clock.elapsed() < ends_at and not stop.comes_within_a_look():
+            pass
+
+
 @contextmanager
-def _answering(app: _WsgiApp, host: str, listener: socket.socket) -> Iterator[None]:
-    """Inside, requests are answered: each in a thread, errors by the debugger."""
+def _answering(app: _WsgiApp, host: str, listener: socket.socket, stop: Stop) -> Iterator[None]:
+    """Inside, requests are answered: each in a thread, errors by the debugger. A response that is on its way at the end
+    is sent, unless it is time to stop."""
     debugged = DebuggedApplication(app, evalex=True)
     debugged.trusted_hosts.append(host)
-    server = make_server(host, listener.getsockname()[1], debugged, threaded=True, fd=listener.fileno())
+    under_way = _UnderWay(debugged)
+    server = make_server(host, listener.getsockname()[1], under_way, threaded=True, fd=listener.fileno())
     threading.Thread(target=server.serve_forever, args=(_POLL_SECONDS,), daemon=True).start()
     try:
         yield
     finally:
         server.shutdown()
+        under_way.wait_for_end(stop)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import signal
 import socket
 import sqlite3
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,32 @@ def test_every_kind_of_source_is_watched_new_files_too(folder: Path, name: str) 
         (folder / name).write_text("")
         assert server.wait_for("starting again").split()[0] in {name, str(Path(name).parent)}
         assert server.stop() == 0
+
+
+def test_a_response_on_its_way_is_sent_before_the_app_starts_again(folder: Path) -> None:
+    streaming = """
+@app.get("/slow/<path:gate>")
+def slow(gate):
+    def parts():
+        yield "begun "
+        wait_at("/" + gate)
+        yield "ended"
+
+    return Response(parts())
+"""
+    imports = "from flask import Response\n"
+    (folder / "app.py").write_text(imports + WAIT_AT + APP + streaming)
+    with Gate(folder / "gate") as gate, ThreadPoolExecutor(1) as browser, DevServer(folder) as server:
+        slow = browser.submit(server.get, f"slow{gate.path}")
+        with gate.reached() as held:
+            (folder / "app.py").write_text(APP.replace(" visits", " people"))
+            server.wait_for("starting again")
+            # It hangs up when its process is replaced, which takes a fraction of this.
+            held.settimeout(1)
+            with pytest.raises(TimeoutError):
+                held.recv(1)
+        assert slow.result() == (200, "begun ended")
+        assert "people" in server.get_until("people")
 
 
 def test_the_handles_of_the_app_can_be_read_while_it_runs(folder: Path) -> None:
