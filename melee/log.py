@@ -128,3 +128,7 @@ def worker_stops(reason: str) -> None:
 
 def frame_refused(problem: str) -> None:
     _log.warning("a connection sent what is no request; closed", problem=problem)
+
+
+def fork_failed(error: OSError) -> None:
+    _log.error("no process can be forked; tried again in a moment", error=str(error))
