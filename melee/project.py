@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import importlib
+import ipaddress
 import os
 import sys
 import tempfile
@@ -40,11 +41,32 @@ class ObjectsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     open_at_most: Annotated[int, msgspec.Meta(ge=1)] = 200
 
 
+class WebConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[web]`: how many requests are served at once, for how long, and how many may wait. A child serves
+    `requests_per_child` requests and ends; 0 lets it stay."""
+
+    slots: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 4
+    budget_seconds: Positive = 30
+    requests_per_child: Annotated[int, msgspec.Meta(ge=0)] = 1
+    backlog: Annotated[int, msgspec.Meta(ge=0)] = 100
+
+
+class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[server]`: when an app goes to sleep, how long its end may take, and which proxies are believed what they say
+    about a client: addresses or networks, such as `10.0.0.0/8`."""
+
+    sleep_after_seconds: Positive = 300
+    grace_seconds: Positive = 10
+    trusted_proxies: list[str] = []
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`melee.toml`. Every key is optional, an unknown one is refused."""
 
     app: AppConfig = AppConfig()
+    web: WebConfig = WebConfig()
     objects: ObjectsConfig = ObjectsConfig()
+    server: ServerConfig = ServerConfig()
 
     @property
     def zone(self) -> tzinfo:
@@ -62,6 +84,11 @@ def read_config(text: str, file: str = "melee.toml") -> Config:
     except (LookupError, ValueError, OSError) as error:
         problem = f"[app] timezone {config.app.timezone!r} is no IANA time zone; write one such as Europe/Paris"
         raise BadConfig(file, problem) from error
+    for proxy in config.server.trusted_proxies:
+        try:
+            ipaddress.ip_network(proxy)
+        except ValueError as error:
+            raise BadConfig(file, f"[server] trusted_proxies: {error}; write one such as 10.0.0.0/8") from error
     return config
 
 

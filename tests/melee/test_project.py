@@ -74,6 +74,7 @@ def test_what_is_written_is_read() -> None:
         ("[objects\n", "(at line 1, column 9)"),
         ('[app]\ntimezone = "Paris"\n', "timezone 'Paris' is no IANA time zone; write one such as Europe/Paris"),
         ('[app]\ntimezone = "../etc/passwd"\n', "timezone '../etc/passwd' is no IANA time zone"),
+        ('[server]\ntrusted_proxies = ["proxy"]', "[server] trusted_proxies: 'proxy' does not appear to be an IPv4"),
         ('[app]\ntimezone = "Europe"\n', "timezone 'Europe' is no IANA time zone"),
     ],
 )
