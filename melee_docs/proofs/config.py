@@ -1,33 +1,56 @@
-"""TOML, INI, YAML and JSON: read by melee where they are for melee, otherwise by the language's own reader."""
+"""Settings: read by the program they are for where that can be told, otherwise by the language's own reader."""
 
 import configparser
 import json
+import os
 import tomllib
 from collections.abc import Callable
+from pathlib import PurePosixPath
 
 import yaml
 
 from melee.errors import BadConfig
 from melee.project import read_config
 from melee_docs.blocks import Block
+from melee_docs.proofs.programs import has_systemd_analyze, read_caddyfile, read_containerfile, read_unit
 from melee_docs.proofs.verdict import NotProvenError
 
-READERS: dict[str, Callable[[str], object]] = {
-    "toml": tomllib.loads,
-    "ini": lambda text: configparser.ConfigParser().read_string(text),
-    "yaml": yaml.safe_load,
-    "yml": yaml.safe_load,
-    "json": json.loads,
+# By language: what the proof says, and what reads the text.
+READERS: dict[str, tuple[str, Callable[[str], object]]] = {
+    "toml": ("read as TOML", tomllib.loads),
+    "ini": ("read as INI", lambda text: configparser.ConfigParser().read_string(text)),
+    "yaml": ("read as YAML", yaml.safe_load),
+    "yml": ("read as YAML", yaml.safe_load),
+    "json": ("read as JSON", json.loads),
+    "dockerfile": ("read by hadolint", read_containerfile),
+    "caddyfile": ("read by Caddy", read_caddyfile),
 }
 
 
 def prove(block: Block) -> tuple[str, ...]:
-    """Reads the block. A block titled, or shown from, `melee.toml` is read by melee. Raises `NotProvenError`."""
-    names = {block.title, *(origin.file.name for origin in block.origins)}
-    for_melee = any(name.split("/")[-1] == "melee.toml" for name in names)
-    read = read_config if for_melee else READERS[block.language]
+    """Reads the block. One titled, or shown from, `melee.toml` or a service unit has a reader of its own.
+
+    Raises `NotProvenError`.
+    """
+    evidence, read = reader_of(block)
     try:
         read(block.text)
     except (ValueError, configparser.Error, yaml.YAMLError, BadConfig) as error:
         raise NotProvenError(f"{' '.join(str(error).split())}; correct the block") from error
-    return ("read by melee" if for_melee else f"read as {block.language.upper()}",)
+    return (evidence,)
+
+
+def reader_of(block: Block) -> tuple[str, Callable[[str], object]]:
+    names = [PurePosixPath(block.title), *(origin.file for origin in block.origins)]
+    if any(name.name == "melee.toml" for name in names):
+        return "read by melee", read_config
+    if any(name.suffix == ".service" for name in names):
+        return reader_of_units()
+    return READERS[block.language]
+
+
+def reader_of_units() -> tuple[str, Callable[[str], object]]:
+    """systemd's own. A machine without systemd can still build the guide, whose page then says so; CI may not."""
+    if has_systemd_analyze() or os.environ.get("CI"):
+        return "read by systemd-analyze", read_unit
+    return "read as INI: systemd-analyze is not on this machine", READERS["ini"][1]
