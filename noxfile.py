@@ -41,7 +41,7 @@ def types(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Test the packages, the fast tests first; what the pages show is tested by `proof`."""
-    install(session, "tests", project=True)
+    install(session, "proof", "tests", project=True)
     packages = [] if names_a_path(session.posargs) else ["tests", "--ignore=tests/site", "--ignore=tests/docs"]
     # A part of the tests may be all fast or all slow; pytest ends with 5 when it finds nothing to run.
     good = [0, 5] if session.posargs else [0]
@@ -52,7 +52,7 @@ def tests(session: nox.Session) -> None:
 @nox.session
 def proof(session: nox.Session) -> None:
     """Prove every block of the guide: run the tests of what its pages show, then the pages themselves."""
-    install(session, "tests", project=True)
+    install(session, "proof", "tests", project=True)
     prove(session)
 
 
@@ -76,7 +76,7 @@ def serve(session: nox.Session) -> None:
     """Prove and build the guide, then serve it at http://127.0.0.1:8000 and again after each edit."""
     refuse_a_taken_port(session)
     session.log("1 of 4: installing what the guide needs")
-    install(session, "tests", project=True)
+    install(session, "proof", "tests", project=True)
     session.log("2 of 4: proving every block of code")
     prove(session)
     session.log("3 of 4: building the site into site/")
