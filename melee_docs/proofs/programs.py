@@ -40,7 +40,8 @@ def read_unit(text: str) -> None:
         _write(units / UNIT, text)
         code, printed = _run("systemd-analyze", "verify", "--man=no", f"--root={root}", UNIT)
     if code or printed:
-        raise _fault(printed.replace(f"{units}/", ""), rf"^{UNIT}:(?P<line>\d+): (?P<what>.+)$")
+        located = re.search(rf"^{units}/{UNIT}:(\d+): (.+)$", printed, re.MULTILINE)
+        raise _fault(located[2], int(located[1])) if located else _fault(printed)
 
 
 def read_containerfile(text: str) -> None:
@@ -48,7 +49,7 @@ def read_containerfile(text: str) -> None:
     code, printed = _run("hadolint", "--no-color", "--format=json", "--disable-ignore-pragma", "-", given=text)
     if code:
         first = json.loads(printed)[0]
-        raise NotProvenError(f"{first['code']}: {' '.join(first['message'].split())}; correct it", first["line"] - 1)
+        raise _fault(f"{first['code']}: {first['message']}", first["line"])
 
 
 def read_caddyfile(text: str) -> None:
@@ -56,7 +57,8 @@ def read_caddyfile(text: str) -> None:
     code, printed = _run("caddy", "validate", "--adapter=caddyfile", "--config=-", given=text)
     if code:
         said = "\n".join(json.loads(line)["msg"] for line in printed.splitlines() if '"level":"error"' in line)
-        raise _fault(said or printed, r"(?P<what>.*-:(?P<line>\d+).*)")
+        located = re.search(r"-:(\d+)", said)
+        raise _fault(said or printed, int(located[1]) if located else None)
 
 
 def _run(program: str, *arguments: str, given: str = "") -> tuple[int, str]:
@@ -83,11 +85,10 @@ def _path_of(program: str) -> str | None:
     return shutil.which(program, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
 
 
-def _fault(printed: str, with_line: str) -> NotProvenError:
-    """What the program said first, with the line of the block where it names one."""
-    found = re.search(with_line, printed, re.MULTILINE)
-    what = found["what"] if found else printed
-    return NotProvenError(f"{' '.join(what.split())}; correct the block", int(found["line"]) - 1 if found else None)
+def _fault(said: str, line: int | None = None) -> NotProvenError:
+    """What a program said, about a line of the block that it counts from 1, or about all of it."""
+    index = None if line is None else line - 1
+    return NotProvenError(f"{' '.join(said.split()).rstrip('.')}; correct the block", index)
 
 
 def _write(file: Path, text: str) -> Path:
