@@ -2,42 +2,86 @@
 
 import fcntl
 import os
+import signal
+import struct
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from melee.errors import AlreadyRunning
 
 # A POSIX lock belongs to the process as a whole: a second one in it would be granted, and would end with the first.
 _held: dict[Path, int] = {}
+_FLOCK = "hhqqi4x" if sys.platform == "linux" else "qqihh"
 
 
 class FolderLock:
     """Held from its creation until `release`, or until the process ends, however it ends.
 
+    Args:
+        wait_seconds: how long to wait for a process that holds it. A wait needs the main thread, and takes SIGALRM.
+
     Raises:
         AlreadyRunning: another process holds it, or this one does already; names the process.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, wait_seconds: float = 0) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder.resolve()
         # A forked child has the entry of its parent, not the lock.
         if _held.get(self._folder) == os.getpid():
             raise AlreadyRunning(str(folder), os.getpid())
-        self._file = (folder / "lock").open("a+", encoding="ascii", errors="replace")
+        self._file = (folder / "lock").open("ab")
         try:
-            # A POSIX record lock is not inherited by children, so a child that lingers cannot keep the folder locked.
-            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):
-            self._file.seek(0)
-            holder = self._file.read()
+            _lock(self._file.fileno(), wait_seconds)
+        except (BlockingIOError, PermissionError, _TimeIsUp):
+            holder = _holder(self._file.fileno())
             self._file.close()
-            raise AlreadyRunning(str(folder), int(holder) if holder.isdecimal() else 0) from None
+            raise AlreadyRunning(str(folder), holder) from None
         _held[self._folder] = os.getpid()
-        self._file.truncate(0)
-        self._file.write(str(os.getpid()))
-        self._file.flush()
 
     def release(self) -> None:
         if not self._file.closed:
             del _held[self._folder]
             self._file.close()
+
+
+class _TimeIsUp(Exception):
+    pass
+
+
+def _lock(descriptor: int, wait_seconds: float) -> None:
+    # A POSIX record lock is not inherited by children, so a child that lingers cannot keep the folder locked.
+    if not wait_seconds:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return
+    with _interrupted_after(wait_seconds):
+        fcntl.lockf(descriptor, fcntl.LOCK_EX)
+
+
+@contextmanager
+def _interrupted_after(seconds: float) -> Iterator[None]:
+    def interrupt(_number: int, _frame: object) -> None:
+        raise _TimeIsUp
+
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def _holder(descriptor: int) -> int:
+    """The process that holds the lock; 0 when it has let go by now."""
+    wanted = fcntl.F_WRLCK, os.SEEK_SET
+    # The members of struct flock have another order on BSD and macOS.
+    if sys.platform == "linux":
+        asked = struct.pack(_FLOCK, *wanted, 0, 0, 0)
+        kind, _whence, _start, _length, pid = struct.unpack(_FLOCK, fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
+    else:
+        asked = struct.pack(_FLOCK, 0, 0, 0, *wanted)
+        _start, _length, pid, kind, _whence = struct.unpack(_FLOCK, fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
+    return 0 if kind == fcntl.F_UNLCK else pid

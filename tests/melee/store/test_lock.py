@@ -16,6 +16,7 @@ TRY = (
     "lock = FolderLock(Path(sys.argv[1]))"
 )
 HOLD = f"{TRY}; print('held', flush=True); sys.stdin.read()"
+WAIT = HOLD.replace("sys.argv[1])", "sys.argv[1]), wait_seconds=float(sys.argv[2])").replace("; sys.stdin.read()", "")
 
 
 def hold(folder: Path) -> "subprocess.Popen[str]":
@@ -103,8 +104,26 @@ def test_a_forked_child_is_refused_and_told_that_its_parent_holds_it(tmp_path: P
     lock.release()
 
 
-def test_the_file_that_says_who_holds_it_may_be_anything(tmp_path: Path) -> None:
-    (tmp_path / "lock").write_text("not a pid")
-    lock = FolderLock(tmp_path)
-    assert (tmp_path / "lock").read_text() == str(os.getpid())
-    lock.release()
+def test_one_that_may_wait_has_the_lock_as_soon_as_the_other_lets_go(tmp_path: Path) -> None:
+    with hold(tmp_path) as holder:
+        command = [sys.executable, "-c", WAIT, str(tmp_path), "60"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as waiting:
+            assert waiting.stdout
+            while not is_waiting(waiting.pid):
+                assert waiting.poll() is None
+            holder.kill()
+            assert waiting.stdout.readline() == "held\n"
+
+
+def is_waiting(pid: int) -> bool:
+    """Whether a process waits for a lock, as Linux lists them: `1: -> POSIX ADVISORY WRITE <pid> …`."""
+    return any("->" in line and str(pid) in line.split() for line in Path("/proc/locks").read_text().splitlines())
+
+
+def test_one_that_has_waited_long_enough_is_told_who_holds_it(tmp_path: Path) -> None:
+    with hold(tmp_path) as holder:
+        with pytest.raises(AlreadyRunning) as caught:
+            FolderLock(tmp_path, wait_seconds=0.05)
+        assert caught.value.pid == holder.pid
+        holder.communicate()
+    FolderLock(tmp_path, wait_seconds=0.05).release()
