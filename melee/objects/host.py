@@ -37,9 +37,10 @@ class Host:
         data: the app's data folder; locked while the host is open.
         migrations: holds a folder of migrations for each class.
         reached: called at each of `commit.COMMIT_POINTS`.
+        lock_seconds: how long to wait for a process that hosts the objects of this folder.
 
     Raises:
-        AlreadyRunning: another process hosts the objects of this folder.
+        AlreadyRunning: it still does.
     """
 
     def __init__(
@@ -50,9 +51,10 @@ class Host:
         clock: Clock,
         config: ObjectsConfig = _DEFAULTS,
         reached: Callable[[str], None] = lambda _point: None,
+        lock_seconds: float = 0,
     ) -> None:
         self._clock, self._config = clock, config
-        self._lock = FolderLock(data)
+        self._lock = FolderLock(data, lock_seconds)
         self.folder = data / "objects"
         try:
             self._registry = open_registry(self.folder)

@@ -51,15 +51,17 @@ def hosted(
     time: Clock,
     reached: Callable[[str], None] = lambda _point: None,
     zone: tzinfo | None = None,
+    lock_seconds: float = 0,
 ) -> Iterator[Host]:
     """Inside, this process hosts the objects of a project that is loaded: handles find them, `melee.now()` reads
     `time` in `zone` (default: the app's).
 
     Raises:
-        AlreadyRunning: another process hosts them.
+        AlreadyRunning: another process hosts them, and still does after `lock_seconds`.
     """
     classes = classes_below(project.folder)
-    host = Host(classes, project.data, project.migrations / "objects", time, project.config.objects, reached)
+    migrations, config = project.migrations / "objects", project.config.objects
+    host = Host(classes, project.data, migrations, time, config, reached, lock_seconds)
     try:
         with clock.installed(time, zone or project.config.zone), owned_by(host):
             yield host

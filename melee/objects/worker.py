@@ -1,27 +1,25 @@
 """The object worker: a host behind a Unix socket, in a single-threaded process of its own."""
 
 import contextlib
-import errno
 import math
 import os
-import resource
 import selectors
 import signal
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 
 from melee import log
 from melee.clock import Clock
 from melee.errors import Overloaded
-from melee.objects.connection import CallerConnection, Held
+from melee.objects.connection import CallerConnection
 from melee.objects.host import Host
+from melee.objects.listener import CALLERS_AT_MOST, Listener
 from melee.objects.protocol import NotAFrame
+from melee.objects.report import Listening, Reports
 
-CALLERS_AT_MOST = 1000
+GRACE_SECONDS = 10
 LOOK_AGAIN_SECONDS = 60
-_DESCRIPTORS_WANTED = 8192
-_NO_DESCRIPTOR_LEFT = {errno.EMFILE, errno.ENFILE}
+_SERVER_GONE = "the server is gone"
 
 
 class Worker:
@@ -31,48 +29,81 @@ class Worker:
     committed, the replies go out.
 
     Args:
-        path: of the socket; a stale one is replaced, which is safe because the host holds the data folder's lock.
+        listening: the socket; closed at the end, which leaves its path and those who wait in its queue to others that
+            have it open.
+        reports: to the server that started this process.
+        grace_seconds: how long the end may take. A call that is not over by then ends with the process.
     """
 
-    def __init__(self, host: Host, path: Path, clock: Clock) -> None:
-        self._host, self._path, self._clock = host, path, clock
-        self._callers = 0
-        self._held = Held()
-        self._spare = socket.socket(socket.AF_UNIX)
+    def __init__(
+        self,
+        host: Host,
+        listening: socket.socket,
+        clock: Clock,
+        reports: Reports | None = None,
+        grace_seconds: float = GRACE_SECONDS,
+    ) -> None:
+        self._host, self._clock, self._grace_seconds = host, clock, grace_seconds
+        self._reports = reports or Reports()
+        self._name = str(listening.getsockname())
         self._stopping = ""
+        self._ends_at = math.inf
         self._selector = selectors.DefaultSelector()
-        self._listener = self._listen()
+        self._listener = Listener(listening, CALLERS_AT_MOST)
         self._selector.register(self._listener, selectors.EVENT_READ)
 
     def run(self) -> None:
-        """Serves until SIGTERM or SIGINT, finishes what is running, and returns."""
-        with self._stop_signals():
-            log.worker_listens(str(self._path), os.getpid())
+        """Serves until SIGTERM, SIGINT or the end of the server, and finishes what is running. What it has not taken
+        from its socket has not started, and its caller learns that."""
+        with self._watching_for_the_end():
+            log.worker_listens(self._name, os.getpid())
+            self._report()
             while not self._stopping:
                 self._turn(self._wait_seconds())
         log.worker_stops(self._stopping)
+        self._selector.unregister(self._listener)
+        self._listener.close()
+        for connection in self._connections():
+            if not connection.wants_to_send:
+                self._let_go(connection)
+
+    def send_the_rest(self) -> None:
+        """Sends the replies that wait for their callers to read, as long as the grace time lasts. It needs no host."""
+        while waiting := self._connections():
+            left = self._ends_at - self._clock.elapsed()
+            ready = self._selector.select(left) if left > 0 else []
+            if not ready:
+                break
+            for key, _events in ready:
+                if isinstance(key.fileobj, CallerConnection):
+                    key.fileobj.send()
+            for connection in waiting:
+                if connection.has_gone or not connection.wants_to_send:
+                    self._let_go(connection)
         self.close()
 
     def close(self) -> None:
-        self._path.unlink(missing_ok=True)
-        for key in list(self._selector.get_map().values()):
-            key.fileobj.close()  # type: ignore[union-attr]
+        for connection in self._connections():
+            self._let_go(connection)
+        self._listener.close()
         self._selector.close()
-        self._spare.close()
 
     def _turn(self, wait_seconds: float) -> None:
         ready = self._selector.select(wait_seconds)
         for key, events in ready:
             if self._stopping:
-                # What is not taken from its socket has not started, and its caller learns that.
                 break
-            if key.fileobj is self._listener:
-                self._accept()
+            if key.fileobj == self._reports.descriptor:
+                self._stop(_SERVER_GONE)
+            elif key.fileobj is self._listener:
+                for connection in self._listener.accept():
+                    self._selector.register(connection, selectors.EVENT_READ)
             elif isinstance(key.fileobj, CallerConnection):
                 self._serve(key.fileobj, events)
         self._host.fire_due()
         self._host.commit()
         self._host.unload_idle()
+        self._report()
         for key, _events in ready:
             if isinstance(key.fileobj, CallerConnection):
                 self._watch(key.fileobj, key.events)
@@ -102,78 +133,55 @@ class Worker:
         """Waits for what the connection needs next; lets go of one whose caller has gone."""
         wanted = selectors.EVENT_WRITE if connection.wants_to_send else selectors.EVENT_READ
         if connection.has_gone:
-            self._callers -= 1
-            self._selector.unregister(connection)
-            connection.close()
+            self._let_go(connection)
         elif wanted != watched:
             self._selector.modify(connection, wanted)
 
-    def _accept(self) -> None:
+    def _let_go(self, connection: CallerConnection) -> None:
+        self._selector.unregister(connection)
+        self._listener.let_go(connection)
+
+    def _connections(self) -> list[CallerConnection]:
+        return [key.fileobj for key in self._selector.get_map().values() if isinstance(key.fileobj, CallerConnection)]
+
+    def _report(self) -> None:
+        """Tells the server when it is next needed; at the next turn, if the server is too busy to hear it now."""
         try:
-            while True:
-                caller, _address = self._listener.accept()
-                connection = CallerConnection(caller, self._held)
-                if self._callers >= CALLERS_AT_MOST:
-                    self._turn_away(connection)
-                    continue
-                self._callers += 1
-                self._selector.register(connection, selectors.EVENT_READ)
-        except BlockingIOError:
-            return
-        except OSError as error:
-            if error.errno not in _NO_DESCRIPTOR_LEFT:
-                raise
-            self._turn_away_on_the_spare()
-
-    def _turn_away_on_the_spare(self) -> None:
-        """Gives a caller its refusal although no descriptor is left: the one that is kept for this serves it."""
-        self._spare.close()
-        # Another process may have taken it meanwhile; the caller waits for the next turn then.
-        with contextlib.suppress(OSError):
-            caller, _address = self._listener.accept()
-            self._turn_away(CallerConnection(caller, self._held))
-        with contextlib.suppress(OSError):
-            self._spare = socket.socket(socket.AF_UNIX)
-
-    def _turn_away(self, connection: CallerConnection) -> None:
-        connection.reply(Overloaded("*", "*", f"{self._callers} callers are waiting already"))
-        connection.close()
-
-    def _listen(self) -> socket.socket:
-        allow_many_descriptors()
-        self._path.unlink(missing_ok=True)
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(str(self._path))
-        self._path.chmod(0o600)
-        listener.listen(CALLERS_AT_MOST)
-        listener.setblocking(False)
-        return listener
+            self._reports.tell(Listening(self._host.next_wake_at()), wait_seconds=0)
+        except BrokenPipeError:
+            self._stop(_SERVER_GONE)
 
     @contextlib.contextmanager
-    def _stop_signals(self) -> Iterator[None]:
-        """Lets SIGTERM and SIGINT end the wait, and the loop after the turn it is in."""
+    def _watching_for_the_end(self) -> Iterator[None]:
+        """Lets SIGTERM, SIGINT and the end of the server end the wait, and the loop after the turn it is in."""
         wakes, woken = socket.socketpair()
         wakes.setblocking(False)
-        self._selector.register(woken, selectors.EVENT_READ)
+        watched = [woken.fileno(), *filter(None, [self._reports.descriptor])]
+        for descriptor in watched:
+            self._selector.register(descriptor, selectors.EVENT_READ)
         previous_descriptor = signal.set_wakeup_fd(wakes.fileno())
-        previous = {number: signal.signal(number, self._stop) for number in (signal.SIGTERM, signal.SIGINT)}
+        previous = {number: signal.signal(number, self._on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
         try:
             yield
         finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
             for number, handler in previous.items():
                 signal.signal(number, handler)
             signal.set_wakeup_fd(previous_descriptor)
-            self._selector.unregister(woken)
+            for descriptor in watched:
+                self._selector.unregister(descriptor)
             wakes.close()
             woken.close()
 
-    def _stop(self, number: int, _frame: object) -> None:
-        self._stopping = signal.Signals(number).name
+    def _on_signal(self, number: int, _frame: object) -> None:
+        self._stop(signal.Signals(number).name)
 
-
-def allow_many_descriptors() -> None:
-    """An open object takes three descriptors, a caller one; the usual soft limit of 1,024 is too low for both."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _DESCRIPTORS_WANTED if hard == resource.RLIM_INFINITY else min(_DESCRIPTORS_WANTED, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    def _stop(self, reason: str) -> None:
+        """Begins the end. A call that is not over in time ends with the process: SIGALRM does that by itself, whatever
+        the call does."""
+        if self._stopping:
+            return
+        self._stopping = reason
+        self._ends_at = self._clock.elapsed() + self._grace_seconds
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, self._grace_seconds)

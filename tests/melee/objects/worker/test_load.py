@@ -9,8 +9,8 @@ import pytest
 from melee import shape
 from melee.errors import Overloaded
 from melee.objects.connection import HELD_BYTES_AT_MOST
+from melee.objects.listener import CALLERS_AT_MOST, allow_many_descriptors
 from melee.objects.protocol import HEADER
-from melee.objects.worker import CALLERS_AT_MOST, allow_many_descriptors
 from melee.testing import WorkerUnderTest
 from tests.melee.objects.worker.calling import answer, connected, counter, frame
 

@@ -7,6 +7,7 @@ from typing import Any
 from melee.clock import ManualClock
 from melee.objects.durable import Durable
 from melee.objects.host import TIMERS_AT_ONCE
+from melee.objects.listener import listen
 from melee.objects.worker import Worker
 from melee.project import ObjectsConfig
 from melee.testing import AppUnderTest, WorkerUnderTest
@@ -47,7 +48,7 @@ def test_a_worker_looks_at_the_clock_within_a_minute_because_it_may_be_set_forwa
     open_host: OpenHost, tmp_path: Path, clock: ManualClock
 ) -> None:
     host = open_host(Later, config=ObjectsConfig(idle_seconds=10_000))
-    with closing(Worker(host, tmp_path / "worker.sock", clock)) as worker:
+    with closing(Worker(host, listen(tmp_path / "worker.sock"), clock)) as worker:
         handle: Any = Later.get("a")
         handle.arm(3600)
         assert worker._wait_seconds() == 60
