@@ -92,6 +92,15 @@ def read_config(text: str, file: str = "melee.toml") -> Config:
     return config
 
 
+def config_in(folder: Path) -> Config:
+    """What `melee.toml` in a folder says; the defaults when there is none."""
+    file = folder / "melee.toml"
+    try:
+        return read_config(file.read_text(encoding="utf-8"), str(file)) if file.is_file() else Config()
+    except UnicodeDecodeError as error:
+        raise BadConfig(str(file), f"it is not UTF-8 ({error}); save it as UTF-8") from error
+
+
 @dataclass(frozen=True)
 class Project:
     """The folder of an app, and the folder of its data.
@@ -114,11 +123,7 @@ class Project:
 
     @cached_property
     def config(self) -> Config:
-        file = self.folder / "melee.toml"
-        try:
-            return read_config(file.read_text(encoding="utf-8"), str(file)) if file.is_file() else Config()
-        except UnicodeDecodeError as error:
-            raise BadConfig(str(file), f"it is not UTF-8 ({error}); save it as UTF-8") from error
+        return config_in(self.folder)
 
     @property
     def database(self) -> Path:
@@ -132,11 +137,20 @@ class Project:
     def handles_file(self) -> Path:
         return self.folder / ".melee" / "objects.py"
 
-    @cached_property
+    @property
     def socket(self) -> Path:
-        """Where the object worker listens: in the data folder, or, when that path is too long for a socket, in a
-        folder of the temporary directory that belongs to this user and this data folder alone."""
-        path = self.data / "objects.sock"
+        """Where the object worker listens."""
+        return self.socket_file("objects.sock")
+
+    @property
+    def orders(self) -> Path:
+        """Where the server takes orders, such as `melee reload`."""
+        return self.socket_file("server.sock")
+
+    def socket_file(self, name: str) -> Path:
+        """The path of a socket: in the data folder, or, when that is too long for a socket, in a folder of the temporary
+        directory that belongs to this user and this data folder alone."""
+        path = self.data / name
         if len(os.fsencode(path)) <= _SOCKET_PATH_BYTES_AT_MOST:
             return path
         digest = hashlib.sha256(os.fsencode(self.data)).hexdigest()[:16]
@@ -147,7 +161,7 @@ class Project:
                 str(self.folder),
                 f"its path is too long for a socket and {folder} belongs to another user; move it to a shorter path",
             )
-        return folder / "objects.sock"
+        return folder / name
 
     def load(self) -> ModuleType:
         """Imports `app.py` afresh and returns the module; modules of an app loaded earlier are forgotten.
@@ -163,7 +177,7 @@ class Project:
         try:
             module = importlib.import_module("app")
         except Exception as error:
-            raise NotAnApp(str(self.folder), f"app.py does not load: {_at(error, self.folder)}") from error
+            raise NotAnApp(str(self.folder), f"app.py does not load: {problem_of(error, self.folder)}") from error
         if not callable(getattr(module, "app", None)):
             raise NotAnApp(str(self.folder), "app.py defines no `app`; write `app = App(__name__)`")
         return module
@@ -203,8 +217,9 @@ def is_code_of(folder: Path, name: str, module: ModuleType) -> bool:
     return not path.is_relative_to(folder / "tests") and any(Path(place) in found for place in places if place)
 
 
-def _at(error: Exception, folder: Path) -> str:
-    """`lib/stats.py:12: SyntaxError: …`: the last place in the app's own files, for one line without a traceback."""
+def problem_of(error: Exception, folder: Path) -> str:
+    """Why something in a folder cannot be imported, in one line without a traceback: `lib/stats.py:12: SyntaxError: …`,
+    with the last place in the folder's own files."""
     if isinstance(error, SyntaxError) and error.filename:
         place, message = f"{error.filename}:{error.lineno}", error.msg
     else:

@@ -1,4 +1,4 @@
-"""The lock of a data folder: one process hosts its objects, once."""
+"""The locks of a data folder: one process hosts its objects, and one serves its app."""
 
 import fcntl
 import os
@@ -20,30 +20,31 @@ class FolderLock:
     """Held from its creation until `release`, or until the process ends, however it ends.
 
     Args:
+        name: of the lock, a file in the folder.
         wait_seconds: how long to wait for a process that holds it. A wait needs the main thread, and takes SIGALRM.
 
     Raises:
         AlreadyRunning: another process holds it, or this one does already; names the process.
     """
 
-    def __init__(self, folder: Path, wait_seconds: float = 0) -> None:
+    def __init__(self, folder: Path, name: str = "lock", wait_seconds: float = 0) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._folder = folder.resolve()
+        self._path = folder.resolve() / name
         # A forked child has the entry of its parent, not the lock.
-        if _held.get(self._folder) == os.getpid():
+        if _held.get(self._path) == os.getpid():
             raise AlreadyRunning(str(folder), os.getpid())
-        self._file = (folder / "lock").open("ab")
+        self._file = self._path.open("ab")
         try:
             _lock(self._file.fileno(), wait_seconds)
         except (BlockingIOError, PermissionError, _TimeIsUp):
             holder = _holder(self._file.fileno())
             self._file.close()
             raise AlreadyRunning(str(folder), holder) from None
-        _held[self._folder] = os.getpid()
+        _held[self._path] = os.getpid()
 
     def release(self) -> None:
         if not self._file.closed:
-            del _held[self._folder]
+            del _held[self._path]
             self._file.close()
 
 
