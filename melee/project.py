@@ -148,8 +148,8 @@ class Project:
         return self.socket_file("server.sock")
 
     def socket_file(self, name: str) -> Path:
-        """The path of a socket: in the data folder, or, when that is too long for a socket, in a folder of the temporary
-        directory that belongs to this user and this data folder alone."""
+        """The path of a socket: in the data folder, or, when that is too long, in a folder of the temporary directory
+        that belongs to this user and this data folder alone."""
         path = self.data / name
         if len(os.fsencode(path)) <= _SOCKET_PATH_BYTES_AT_MOST:
             return path

@@ -54,7 +54,7 @@ class Host:
         lock_seconds: float = 0,
     ) -> None:
         self._clock, self._config = clock, config
-        self._lock = FolderLock(data, lock_seconds)
+        self._lock = FolderLock(data, wait_seconds=lock_seconds)
         self.folder = data / "objects"
         try:
             self._registry = open_registry(self.folder)
