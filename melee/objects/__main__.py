@@ -14,7 +14,7 @@ from melee.clock import Clock, SystemClock
 from melee.errors import BadInput
 from melee.objects.hosting import hosted
 from melee.objects.listener import listen
-from melee.objects.report import Failed, Loaded, Reports, Stopped
+from melee.objects.report import Failed, Loaded, Reports, Stopped, failed
 from melee.objects.worker import GRACE_SECONDS, Worker
 from melee.processes.parent import end_with_parent
 from melee.project import Project
@@ -22,7 +22,6 @@ from melee.project import Project
 LOCK_SECONDS_AT_MOST = 60
 """How long a worker that a server starts waits for the one whose place it takes."""
 
-_PROBLEM_CHARACTERS_AT_MOST = 1000
 _NOBODY = Reports()
 
 
@@ -52,7 +51,7 @@ def serve(
             project.socket.unlink(missing_ok=True)
     # The folder is free for the next worker; a caller that reads slowly does not hold it up.
     worker.send_the_rest()
-    reports.tell(Stopped(next_wake_at))
+    _last_word(reports, Stopped(next_wake_at))
 
 
 @click.command()
@@ -78,17 +77,21 @@ def main(
         listening = None if listener is None else socket.socket(fileno=listener)
         serve(Project.at(folder, data), SystemClock(), listening=listening, reports=told, grace_seconds=grace)
     except BadInput as error:
-        _tell_failed(told, str(error))
+        _last_word(told, failed(str(error)))
         sys.exit(f"melee: {error}")
-    except (Exception, SystemExit) as error:
-        _tell_failed(told, f"{type(error).__name__}: {error}")
+    except SystemExit as error:
+        # The app's own, which may well say that all is well.
+        _last_word(told, failed(f"SystemExit: {error}"))
+        sys.exit(1)
+    except Exception as error:
+        _last_word(told, failed(f"{type(error).__name__}: {error}"))
         raise
 
 
-def _tell_failed(reports: Reports, problem: str) -> None:
-    # The server may be what has failed.
+def _last_word(reports: Reports, report: Stopped | Failed) -> None:
+    # The end of the server may be why this process ends.
     with contextlib.suppress(BrokenPipeError):
-        reports.tell(Failed(" ".join(problem.split())[:_PROBLEM_CHARACTERS_AT_MOST]))
+        reports.tell(report)
 
 
 if __name__ == "__main__":

@@ -36,8 +36,14 @@ class Failed(msgspec.Struct, tag_field="state", tag="failed", frozen=True):
 Report = Loaded | Listening | Stopped | Failed
 
 _WAIT_SECONDS = 10
+_PROBLEM_CHARACTERS_AT_MOST = 1000
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Report)
+
+
+def failed(problem: str) -> Failed:
+    """The report of a problem in any number of lines, shortened to what a pipe takes at once."""
+    return Failed(" ".join(problem.split())[:_PROBLEM_CHARACTERS_AT_MOST])
 
 
 def read_report(line: bytes) -> Report:

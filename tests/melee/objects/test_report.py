@@ -7,7 +7,7 @@ from contextlib import suppress
 import msgspec
 import pytest
 
-from melee.objects.report import Failed, Listening, Loaded, Report, Reports, Stopped, read_report
+from melee.objects.report import Failed, Listening, Loaded, Report, Reports, Stopped, failed, read_report
 
 
 @pytest.fixture
@@ -74,3 +74,8 @@ def test_without_a_server_nothing_is_told() -> None:
 def test_a_line_that_is_no_report_is_refused() -> None:
     with pytest.raises(msgspec.MsgspecError):
         read_report(b'{"state":"asleep"}')
+
+
+def test_a_problem_of_many_lines_is_one_that_the_pipe_takes_whole() -> None:
+    assert failed("first\n  second") == Failed("first second")
+    assert len(failed("x" * 100_000).problem) == 1000
