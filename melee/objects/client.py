@@ -1,7 +1,10 @@
 """The owner as a request child sees it: the object worker's socket, and what a lost connection means for a call."""
 
+import fcntl
 import os
 import socket
+import struct
+import termios
 from pathlib import Path
 
 from melee.clock import Clock
@@ -9,6 +12,8 @@ from melee.errors import CallTimeout, MeleeError, ObjectUnavailable, OutcomeUnkn
 from melee.objects.commit import Outcome
 from melee.objects.protocol import HEADER, payload_length, read_reply, request_frame
 from melee.objects.request import CALL_SECONDS, Request, ref_of
+
+TRIES_AT_MOST = 3
 
 
 class Client:
@@ -30,24 +35,15 @@ class Client:
         Raises:
             ObjectUnavailable: the request never started.
             OutcomeUnknown: the worker was lost while it may have been running.
-            CallTimeout: no answer within `call_seconds`.
+            CallTimeout: the worker has taken it, and gave no answer within `call_seconds`.
             Overloaded: refused, too much is waiting already.
             ObjectError: what became of the call, from the worker.
         """
         attempt = _Attempt(request, self._clock, self._call_seconds)
-        idle = self._take_idle()
         try:
-            connection = idle or attempt.connect(self._path)
-            try:
-                outcome = attempt.exchange(connection)
-            except ObjectUnavailable:
-                if idle is None:
-                    raise
-                # The worker was replaced since the last call; this one never left, so it may go to the new worker.
-                connection = attempt.connect(self._path)
-                outcome = attempt.exchange(connection)
+            connection, outcome = self._exchanged(attempt)
         except TimeoutError:
-            raise CallTimeout(*attempt.names, self._call_seconds) from None
+            raise attempt.too_late() from None
         self._idle.append(connection)
         if isinstance(outcome, MeleeError):
             raise outcome
@@ -57,6 +53,17 @@ class Client:
         """Closes the connections that wait for a next request."""
         while connection := self._take_idle():
             connection.close()
+
+    def _exchanged(self, attempt: "_Attempt") -> tuple[socket.socket, Outcome]:
+        """The answer and the connection it came on. A request that never left the connection goes to another: by then
+        the worker may have been replaced."""
+        for idle in (self._take_idle(), *[None] * (TRIES_AT_MOST - 1)):
+            connection = idle or attempt.connect(self._path)
+            try:
+                return connection, attempt.exchange(connection)
+            except ObjectUnavailable as error:
+                lost = error
+        raise lost
 
     def _take_idle(self) -> socket.socket | None:
         if os.getpid() != self._pid:
@@ -75,9 +82,16 @@ class _Attempt:
     """One request on its way: how long it may still take, and what the loss of its connection means."""
 
     def __init__(self, request: Request, clock: Clock, call_seconds: float) -> None:
-        self.names = str(ref_of(request)), request.method
+        self._names = str(ref_of(request)), request.method
         self._request, self._frame, self._clock = request, request_frame(request), clock
-        self._ends_at = clock.elapsed() + call_seconds
+        self._call_seconds, self._ends_at = call_seconds, clock.elapsed() + call_seconds
+        self._may_run = False
+
+    def too_late(self) -> CallTimeout | ObjectUnavailable:
+        """What the end of the time means for the caller."""
+        if self._may_run:
+            return CallTimeout(*self._names, self._call_seconds)
+        return ObjectUnavailable(*self._names, f"no object worker took it within {self._call_seconds:g} s")
 
     def connect(self, path: Path) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX)
@@ -87,9 +101,9 @@ class _Attempt:
         except BaseException as error:
             connection.close()
             if isinstance(error, BlockingIOError):
-                raise Overloaded(*self.names, "the queue of callers is full") from error
+                raise Overloaded(*self._names, "the queue of callers is full") from error
             if isinstance(error, FileNotFoundError | ConnectionError):
-                raise ObjectUnavailable(*self.names, f"no object worker listens on {path}") from error
+                raise ObjectUnavailable(*self._names, f"no object worker listens on {path}") from error
             raise
         return connection
 
@@ -111,15 +125,18 @@ class _Attempt:
             return self._answer(connection)
         except ConnectionResetError as error:
             # The kernel resets a connection whose request was never taken from it.
-            raise ObjectUnavailable(*self.names, "the object worker ended before it began") from error
+            raise ObjectUnavailable(*self._names, "the object worker ended before it began") from error
         except EOFError as error:
-            raise OutcomeUnknown(*self.names, "the object worker ended before it answered") from error
+            raise OutcomeUnknown(*self._names, "the object worker ended before it answered") from error
+        except TimeoutError:
+            self._may_run = _was_taken(connection)
+            raise
 
     def _last_words(self, connection: socket.socket, error: ConnectionError) -> Outcome:
         try:
             return self._answer(connection)
         except (ConnectionError, EOFError):
-            raise ObjectUnavailable(*self.names, f"the object worker hung up ({error})") from error
+            raise ObjectUnavailable(*self._names, f"the object worker hung up ({error})") from error
 
     def _answer(self, connection: socket.socket) -> Outcome:
         header = self._receive(connection, HEADER.size)
@@ -140,3 +157,15 @@ class _Attempt:
         if left <= 0:
             raise TimeoutError
         connection.settimeout(left)
+
+
+def _was_taken(connection: socket.socket) -> bool:
+    """Whether the worker may have read the whole request. If not it never runs: what the worker reads from now on ends
+    with the end of its caller."""
+    connection.shutdown(socket.SHUT_WR)
+    try:
+        unread: int = struct.unpack("i", fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(4)))[0]
+    except OSError:
+        # Not every system can say.
+        return True
+    return unread == 0

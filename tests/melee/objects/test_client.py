@@ -13,8 +13,8 @@ import pytest
 
 from melee.clock import SystemClock
 from melee.errors import CallTimeout, MeleeError, ObjectUnavailable, OutcomeUnknown, Overloaded
-from melee.objects.client import Client
-from melee.objects.protocol import HEADER, Failed, reply_frame
+from melee.objects.client import TRIES_AT_MOST, Client
+from melee.objects.protocol import HEADER, Failed, reply_frame, request_frame
 from melee.objects.request import Call
 
 CALL = Call("Counter", "a", "add", msgspec.Raw(b"[]"))
@@ -64,14 +64,57 @@ def test_without_a_worker_nothing_began(tmp_path: Path) -> None:
         ask(tmp_path / "none.sock")
 
 
-def test_a_worker_that_does_not_answer_in_time_is_a_timeout(tmp_path: Path) -> None:
+class Impatient(SystemClock):
+    """A caller reads it when it begins, connects, sends, and waits for its answer; then its time is over as soon as
+    the test says so."""
+
+    def __init__(self) -> None:
+        self._reads = 0
+        self.is_late = threading.Event()
+
+    def elapsed(self) -> float:
+        self._reads += 1
+        if self._reads < 4:
+            return 0
+        assert self.is_late.wait(30)
+        return 3600
+
+
+def test_a_worker_that_takes_a_request_and_does_not_answer_in_time_is_a_timeout(tmp_path: Path) -> None:
+    path, clock = tmp_path / "worker.sock", Impatient()
+    with bound(path) as listener, ThreadPoolExecutor(1) as pool, closing(Client(path, clock)) as client:
+        asking = pool.submit(client.ask, CALL)
+        with listener.accept()[0] as worker:
+            assert worker.recv(65536) == request_frame(CALL)
+            clock.is_late.set()
+            with pytest.raises(CallTimeout, match=r"Counter/a\.add gave no answer within 30 s") as raised:
+                asking.result(timeout=30)
+    assert raised.value.waited_seconds == 30
+
+
+@pytest.mark.parametrize("request_", [CALL, LARGE], ids=["small", "large"])
+def test_a_request_that_is_not_taken_in_time_never_begins(tmp_path: Path, request_: Call) -> None:
     path = tmp_path / "worker.sock"
-    with socket.socket(socket.AF_UNIX) as silent:
-        silent.bind(str(path))
-        silent.listen()
-        with pytest.raises(CallTimeout, match=r"Counter/a\.add gave no answer within 0\.05 s") as raised:
-            ask(path, call_seconds=0.05)
-    assert raised.value.waited_seconds == 0.05
+    with bound(path) as listener:
+        with pytest.raises(ObjectUnavailable, match=r"no object worker took it within 0\.05 s"):
+            ask(path, request_, call_seconds=0.05)
+        with listener.accept()[0] as worker:
+            while worker.recv(65536):
+                pass
+
+
+def test_a_request_is_not_sent_when_the_time_is_over_already(tmp_path: Path) -> None:
+    with bound(tmp_path / "worker.sock"), pytest.raises(ObjectUnavailable, match="no object worker took it"):
+        ask(tmp_path / "worker.sock", call_seconds=0)
+
+
+def test_a_request_that_nobody_took_goes_to_the_next_worker_and_at_last_to_none(tmp_path: Path) -> None:
+    path = tmp_path / "worker.sock"
+    with listening(path, None, None, reply_frame(b"1")):
+        assert ask(path) == b"1"
+    path.unlink()
+    with listening(path, None, None, None, reply_frame(b"1")), pytest.raises(ObjectUnavailable):
+        ask(path)
 
 
 def test_a_queue_of_callers_that_is_full_is_overload(tmp_path: Path) -> None:
@@ -92,12 +135,14 @@ def test_a_worker_lost_before_its_whole_answer_leaves_the_outcome_unknown(tmp_pa
 
 
 def test_a_request_that_nobody_took_never_began(tmp_path: Path) -> None:
-    with listening(tmp_path / "worker.sock", None), pytest.raises(ObjectUnavailable):
+    answers = [None] * TRIES_AT_MOST
+    with listening(tmp_path / "worker.sock", *answers), pytest.raises(ObjectUnavailable, match="ended before it began"):
         ask(tmp_path / "worker.sock")
 
 
 def test_a_request_that_was_taken_in_part_never_began(tmp_path: Path) -> None:
-    with listening(tmp_path / "worker.sock", b""), pytest.raises(ObjectUnavailable, match="hung up"):
+    answers = [b""] * TRIES_AT_MOST
+    with listening(tmp_path / "worker.sock", *answers), pytest.raises(ObjectUnavailable, match="hung up"):
         ask(tmp_path / "worker.sock", LARGE)
 
 
