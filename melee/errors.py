@@ -86,6 +86,16 @@ class AlreadyRunning(BadInput):
 
 
 @dataclass(eq=False)
+class NotRunning(BadInput):
+    """A command is for a server, and none runs on this data folder."""
+
+    folder: str
+
+    def __str__(self) -> str:
+        return f"no server runs on {self.folder}; start one with `melee serve`"
+
+
+@dataclass(eq=False)
 class NoSuchObject(BadInput):
     """A command named an object that does not exist."""
 

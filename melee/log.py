@@ -7,6 +7,7 @@ one of them is called but warnings and errors, which go to standard error.
 import logging
 import sys
 from collections.abc import Mapping, MutableMapping
+from contextlib import AbstractContextManager
 from typing import IO, Any
 
 import structlog
@@ -27,9 +28,18 @@ def to_json(stream: IO[str] | None = None) -> None:
     _configure(stream or sys.stdout, logging.INFO, structlog.processors.JSONRenderer(ensure_ascii=False))
 
 
+def to_standard_output() -> None:
+    """Lines for a person when standard output is a terminal, JSON otherwise: so do all the processes of a server."""
+    if sys.stdout.isatty():
+        to_lines()
+    else:
+        to_json()
+
+
 def _configure(stream: IO[str], level: int, render: Any) -> None:
     structlog.configure(
         processors=[
+            structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             _with_traceback,
@@ -74,6 +84,11 @@ def of_object(name: str) -> FilteringBoundLogger:
     """The logger an object has as `self.log`: what it writes carries `object=Class/id`."""
     bound: FilteringBoundLogger = structlog.get_logger().bind(object=name)
     return bound
+
+
+def of_request(id: str) -> AbstractContextManager[None]:
+    """Inside, whatever this process logs carries `request=id`."""
+    return structlog.contextvars.bound_contextvars(request=id)
 
 
 def timer_fired(name: str) -> None:
@@ -132,3 +147,64 @@ def frame_refused(problem: str) -> None:
 
 def fork_failed(error: OSError) -> None:
     _log.error("no process can be forked; tried again in a moment", error=str(error))
+
+
+def request_failed(method: str, path: str, error: BaseException) -> None:
+    _log.error(f"{method} {path} raised", exc_info=error)
+
+
+def request_served(id: str, client: str, method: str, path: str, status: int, body_bytes: int, seconds: float) -> None:
+    """The access log. The query is left out, since it may hold what nobody else should read."""
+    milliseconds = round(seconds * 1000, 1)
+    _log.info(
+        "request", method=method, path=path, status=status, ms=milliseconds, bytes=body_bytes, client=client, request=id
+    )
+
+
+def request_lost(id: str, pid: int, reason: str) -> None:
+    _log.error("the child of a request was lost", request=id, pid=pid, reason=reason)
+
+
+def gateway_failed(id: str, error: BaseException) -> None:
+    _log.error("the gateway failed on a request", request=id, exc_info=error)
+
+
+def app_unavailable(id: str, problem: str) -> None:
+    _log.error("a request found no app to serve it", request=id, problem=problem)
+
+
+def process_ended(name: str, pid: int, exit_code: int, again_in_seconds: float) -> None:
+    _log.error(f"the {name} ended", pid=pid, exit_code=exit_code, again_in_seconds=round(again_in_seconds, 1))
+
+
+def process_killed(name: str, pid: int, grace_seconds: float) -> None:
+    _log.warning(f"the {name} was killed; it did not end by itself", pid=pid, grace_seconds=grace_seconds)
+
+
+def request_refused(client: tuple[str, int] | None, status: int) -> None:
+    address = f"{client[0]}:{client[1]}" if client else "a local socket"
+    _log.info("refused what came over a connection", client=address, status=status)
+
+
+def app_wakes(name: str, reason: str) -> None:
+    _log.info(f"{name} wakes: {reason}")
+
+
+def app_sleeps(name: str, next_timer: str) -> None:
+    _log.info(f"{name} sleeps; next timer: {next_timer}")
+
+
+def app_reloads(name: str) -> None:
+    _log.info(f"{name} is loaded anew")
+
+
+def app_reloaded(name: str) -> None:
+    _log.info(f"{name} serves what is on disk now")
+
+
+def reload_failed(name: str, problem: str) -> None:
+    _log.error(f"{name} cannot be loaded anew; the old version goes on", problem=problem)
+
+
+def server_stops(reason: str) -> None:
+    _log.info("server stops", reason=reason)

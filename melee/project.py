@@ -35,8 +35,9 @@ class AppConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ObjectsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[objects]`: when the host closes objects that nobody calls."""
+    """`[objects]`: how many processes share the objects, and when they close those that nobody calls."""
 
+    workers: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
     idle_seconds: Positive = 60
     open_at_most: Annotated[int, msgspec.Meta(ge=1)] = 200
 

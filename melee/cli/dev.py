@@ -17,6 +17,7 @@ from werkzeug.serving import make_server
 from werkzeug.wsgi import ClosingIterator
 
 from melee import log
+from melee.cli.listening import listen, url_of
 from melee.cli.reloading import Sources, Stop, begin_anew, inherited_socket
 from melee.cli.words import visible
 from melee.clock import SystemClock
@@ -68,25 +69,10 @@ def dev(app: Path, host: str, port: int, no_reload: bool) -> None:
 def _begin(app: Path, host: str, port: int) -> socket.socket:
     """Says what is served where, the first time only."""
     project = Project.at(app)
-    listener = _listen(host, port)
-    click.echo(f"{visible(project.folder.name)} on {_url(host, listener)} (Ctrl-C stops it)")
+    listener = listen(host, port)
+    click.echo(f"{visible(project.folder.name)} on {url_of(host, listener)} (Ctrl-C stops it)")
     click.echo(f"data in {visible(str(project.data))}")
     return listener
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
-        raise BadInput(f"cannot listen on {host} port {port}: {reason}; choose another --host or --port") from error
-
-
-def _url(host: str, listener: socket.socket) -> str:
-    port = listener.getsockname()[1]
-    if host in ("0.0.0.0", "::"):
-        return f"http://localhost:{port}/ and every other address of this machine"
-    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
 def _serve(project: Project, host: str, listener: socket.socket, stop: Stop) -> None:

@@ -4,6 +4,7 @@ import click
 
 from melee.cli.dev import dev
 from melee.cli.objects import objects
+from melee.cli.serve import reload, serve
 from melee.cli.words import visible
 from melee.errors import MeleeError
 
@@ -39,6 +40,8 @@ def main() -> None:
     First steps:
       melee dev                              serve the app in this folder
       melee dev board --port 8000            serve the app in ./board on another port
+      melee serve board                      serve it for visitors
+      melee reload board                     serve its new version
       melee objects                          which durable objects it has
       melee objects show Stats visits        what one of them holds
       melee objects sql Stats visits "SELECT * FROM days"
@@ -48,3 +51,5 @@ def main() -> None:
 
 main.add_command(dev)
 main.add_command(objects)
+main.add_command(serve)
+main.add_command(reload)

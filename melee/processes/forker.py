@@ -132,7 +132,10 @@ class Forker:
             signal.set_wakeup_fd(wakes.fileno(), warn_on_full_buffer=False)
             signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
             signal.signal(signal.SIGTERM, self._stop)
-            yield woken
+            try:
+                yield woken
+            finally:
+                signal.set_wakeup_fd(-1)
 
     def _stop(self, _number: int, _frame: object) -> None:
         self._is_stopping = True

@@ -4,12 +4,15 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from flask import Flask, g
+from flask import Flask, Response, g, request
+from werkzeug.exceptions import InternalServerError
 
+from melee import log
 from melee.project import Project
 from melee.store.connection import Connection
 from melee.store.database import Database
 from melee.store.migrations import migrate, read_migrations
+from melee.web.pages import error_page, wants_html
 
 
 class App(Flask):
@@ -43,6 +46,20 @@ class App(Flask):
             g.melee_database = Database(g.melee_connection)
         database: Database = g.melee_database
         return database
+
+    def handle_exception(self, e: Exception) -> Any:
+        """What a visitor sees when a view raises: the app's own handler of 500 if it has one, a page with the request's
+        id to quote under `melee serve`, and Flask's page otherwise."""
+        response = super().handle_exception(e)
+        id = request.environ.get("melee.request_id")
+        is_flasks_own = isinstance(response, Response) and response.get_data(True) == InternalServerError().get_body()
+        if not id or not is_flasks_own:
+            return response
+        content_type, page = error_page(500, id, wants_html(request.headers.get("accept", "")))
+        return self.response_class(page, 500, content_type=content_type)
+
+    def log_exception(self, exc_info: Any) -> None:
+        log.request_failed(request.method, request.path, exc_info[1])
 
     def _connect(self) -> Connection:
         path = self.project.database

@@ -1,0 +1,108 @@
+"""`melee serve` and `melee reload`: an app for its visitors, and a new version of it."""
+
+import contextlib
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import uvloop
+
+from melee import log
+from melee.cli.listening import listen, url_of
+from melee.cli.words import visible
+from melee.clock import SystemClock
+from melee.errors import BadInput
+from melee.objects.listener import allow_many_descriptors
+from melee.objects.listener import listen as listen_for_calls
+from melee.project import Project
+from melee.server.object_worker import WorkerLost
+from melee.server.orders import order_reload, taking_orders
+from melee.server.server import Server
+from melee.store.lock import FolderLock
+from melee.web.children import ParentLost
+from melee.web.target import AppFolder, Target, target_named
+
+LOCK = "server.lock"
+
+
+@click.command()
+@click.argument("app", default=".")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one.")
+def serve(app: str, host: str, port: int) -> None:
+    """Serve APP for its visitors: each request in a process of its own.
+
+    APP is an app's folder (default: this one), or any WSGI app as MODULE:CALLABLE. An app that nobody visits goes to
+    sleep; a request or a timer of its objects wakes it. Ctrl-C or SIGTERM stops it, after the requests that are being
+    served. SIGHUP, or `melee reload`, serves a new version.
+
+    \b
+    Examples:
+      melee serve
+      melee serve board --host 0.0.0.0 --port 80
+      melee serve mysite.wsgi:application
+    """
+    target = target_named(app, Path())
+    _ = target.config
+    log.to_standard_output()
+    allow_many_descriptors()
+    with _alone_on(target), listen(host, port) as listener, _call_sockets(target) as call_sockets:
+        click.echo(f"{visible(target.name)} on {url_of(host, listener)} (Ctrl-C stops it)")
+        if isinstance(target, AppFolder):
+            click.echo(f"data in {visible(str(target.project.data))}")
+        try:
+            uvloop.run(_serve(target, listener, call_sockets))
+        except (ParentLost, WorkerLost) as error:
+            raise BadInput(str(error)) from error
+    click.echo("stopped", err=True)
+
+
+async def _serve(target: Target, listener: socket.socket, call_sockets: list[socket.socket]) -> None:
+    server = Server(target, listener, call_sockets, SystemClock())
+    async with contextlib.AsyncExitStack() as entered:
+        if isinstance(target, AppFolder):
+            await entered.enter_async_context(taking_orders(target.project.orders, server.reload))
+        await server.run()
+
+
+@contextlib.contextmanager
+def _alone_on(target: Target) -> Iterator[None]:
+    """Inside, no other server has this data folder."""
+    if not isinstance(target, AppFolder):
+        yield
+        return
+    lock = FolderLock(target.project.data, LOCK)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextlib.contextmanager
+def _call_sockets(target: Target) -> Iterator[list[socket.socket]]:
+    """The sockets on which objects are called, open as long as the server is there."""
+    if not isinstance(target, AppFolder):
+        yield []
+        return
+    path = target.project.socket
+    with listen_for_calls(path) as listening:
+        yield [listening]
+    path.unlink(missing_ok=True)
+
+
+@click.command()
+@click.argument("app", default=".", type=click.Path(path_type=Path))
+def reload(app: Path) -> None:
+    """Have the server of the app in folder APP (default: this one) serve what is on disk now.
+
+    No request fails: those that are being served end with the old version. If the new version does not load, the old
+    one goes on, and this command says why.
+
+    \b
+    Example:
+      melee reload board
+    """
+    project = Project.at(app)
+    order_reload(project.orders)
+    click.echo(f"{visible(project.folder.name)} serves what is on disk now")

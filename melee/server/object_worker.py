@@ -1,0 +1,124 @@
+"""An object worker as the server keeps it: its process, the socket it serves, and when it is needed next."""
+
+import asyncio
+import contextlib
+import os
+import socket
+import sys
+from asyncio.subprocess import Process
+
+import msgspec
+
+from melee.objects.report import Failed, Listening, Loaded, Stopped, read_report
+from melee.processes.supervisor import Supervisor, spawn
+from melee.project import Project
+
+
+class WorkerLost(Exception):
+    """The object worker ended before it could serve; why, in one line."""
+
+
+class ObjectWorker:
+    """Keeps one object worker alive.
+
+    Args:
+        listener: where its callers come in. It stays open while no worker runs, so that they wait for the next one.
+        shard: which part of the objects it owns.
+    """
+
+    name = "object worker"
+
+    def __init__(self, project: Project, listener: socket.socket, shard: int) -> None:
+        self._project, self._listener, self._shard = project, listener, shard
+        self._loop = asyncio.get_running_loop()
+        self._supervisor = Supervisor(self)
+        self._is_turning_away = False
+        self._reading: asyncio.Task[None] | None = None
+        self.loaded: asyncio.Future[None] = self._loop.create_future()
+        """Done when the first process has imported the app; `WorkerLost` when it could not."""
+        self.next_wake_at: float | None = None
+        """When it has a timer to fire, as far as it said; while it has said nothing, this is the past."""
+
+    def begin(self) -> None:
+        self._supervisor.start()
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Ends the worker after what it runs; then `next_wake_at` says when one is needed."""
+        await self._supervisor.stop(grace_seconds)
+        self._turn_away(False)
+
+    async def start(self) -> Process:
+        if self._reading:
+            await self._reading
+        self._turn_away(False)
+        self.next_wake_at = 0
+        reading, writing = os.pipe()
+        try:
+            process = await spawn(self._command(writing), self._listener.fileno(), writing, folder=self._project.folder)
+        finally:
+            os.close(writing)
+        self._reading = asyncio.create_task(self._read(reading))
+        return process
+
+    def has_ended(self, again_in_seconds: float) -> None:
+        self._turn_away(again_in_seconds > 0)
+
+    def _command(self, reports: int) -> list[str]:
+        options = {
+            "--data": self._project.data,
+            "--listener": self._listener.fileno(),
+            "--reports": reports,
+            "--parent": os.getpid(),
+            "--grace": self._project.config.server.grace_seconds,
+        }
+        pairs = [str(part) for option in options.items() for part in option]
+        return [sys.executable, "-m", "melee.objects", str(self._project.folder), *pairs]
+
+    async def _read(self, descriptor: int) -> None:
+        """Takes in what the worker reports, until it ends."""
+        reader = asyncio.StreamReader()
+        transport, _ = await self._loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb")
+        )
+        with contextlib.closing(transport):
+            while line := await reader.readline():
+                self._hear(line)
+        if not self.loaded.done():
+            self._fail("it ended before it had loaded the app; the log says why")
+
+    def _hear(self, line: bytes) -> None:
+        try:
+            report = read_report(line)
+        except msgspec.MsgspecError:
+            # The last line of one that was killed.
+            return
+        match report:
+            case Loaded():
+                if not self.loaded.done():
+                    self.loaded.set_result(None)
+            case Listening(next_wake_at):
+                self._supervisor.serves()
+                self.next_wake_at = next_wake_at
+            case Stopped(next_wake_at):
+                self.next_wake_at = next_wake_at
+            case Failed(problem):
+                if not self.loaded.done():
+                    self._fail(problem)
+
+    def _fail(self, problem: str) -> None:
+        self.loaded.set_exception(WorkerLost(problem))
+        # So that nobody has to look at it.
+        self.loaded.exception()
+
+    def _turn_away(self, turns_away: bool) -> None:
+        """While no worker can be started, callers are told at once that their calls never began."""
+        if turns_away and not self._is_turning_away:
+            self._loop.add_reader(self._listener.fileno(), self._hang_up)
+        elif not turns_away and self._is_turning_away:
+            self._loop.remove_reader(self._listener.fileno())
+        self._is_turning_away = turns_away
+
+    def _hang_up(self) -> None:
+        with contextlib.suppress(OSError):
+            caller, _address = self._listener.accept()
+            caller.close()

@@ -1,0 +1,71 @@
+"""Orders to a running server, through a Unix socket in its data folder: one line in, one line out."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from melee.errors import BadInput, NotRunning
+
+_RELOAD = b"reload\n"
+
+
+class Answer(msgspec.Struct):
+    """What came of an order; `problem` is one line, or empty when it was done."""
+
+    problem: str = ""
+
+
+@asynccontextmanager
+async def taking_orders(path: Path, reload: Callable[[], Awaitable[str]]) -> AsyncIterator[None]:
+    """Inside, `melee reload` reaches this server.
+
+    Args:
+        path: of the socket; one that a killed server left is replaced, which the lock of the folder makes safe.
+        reload: does it; returns what went wrong.
+    """
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            if await reader.readline() == _RELOAD:
+                writer.write(msgspec.json.encode(Answer(await reload())) + b"\n")
+                await writer.drain()
+        except ConnectionError:
+            # Whoever ordered it does not wait for the answer.
+            pass
+        finally:
+            writer.close()
+
+    path.unlink(missing_ok=True)
+    server = await asyncio.start_unix_server(serve, path)
+    path.chmod(0o600)
+    try:
+        yield
+    finally:
+        server.close()
+        path.unlink(missing_ok=True)
+
+
+def order_reload(path: Path) -> None:
+    """Has the server behind a socket load its app anew, and waits until that is done.
+
+    Raises:
+        NotRunning: no server listens there.
+        BadInput: it cannot be loaded; the old version goes on.
+    """
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(str(path))
+        except (FileNotFoundError, ConnectionRefusedError):
+            raise NotRunning(str(path.parent)) from None
+        connection.sendall(_RELOAD)
+        with connection.makefile("rb") as lines:
+            line = lines.readline()
+    if not line:
+        raise BadInput("the server ended before it had loaded the app anew; its log says why")
+    answer = msgspec.json.decode(line, type=Answer)
+    if answer.problem:
+        raise BadInput(f"the old version goes on: {answer.problem}")

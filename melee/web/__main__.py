@@ -1,0 +1,55 @@
+"""`python -m melee.web TARGET --control FD --parent PID`: the request parent, started by the server.
+
+It imports the app once, opens no database, and forks the children that serve requests.
+"""
+
+import socket
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from melee import clock, log
+from melee.clock import SystemClock
+from melee.errors import BadInput
+from melee.objects.client import Client
+from melee.objects.request import owned_by
+from melee.processes.control import Asked, Channel, Failed
+from melee.processes.forker import Forker
+from melee.processes.parent import end_with_parent
+from melee.web.request_child import serve_requests
+from melee.web.target import AppFolder, Target, target_named
+
+
+@click.command()
+@click.argument("target")
+@click.option("--control", required=True, type=int, help="The descriptor on which children are asked for.")
+@click.option("--parent", required=True, type=int, help="The process that starts this one.")
+def main(target: str, control: int, parent: int) -> None:
+    """Fork a child for each request that TARGET is to serve."""
+    end_with_parent(parent)
+    log.to_standard_output()
+    connection = socket.socket(fileno=control)
+    try:
+        serving = target_named(target, Path())
+        app, per_child = serving.load(), serving.config.web.requests_per_child
+    except BadInput as error:
+        Channel(connection, Asked).send(Failed(str(error)))
+        sys.exit(1)
+    with _reaching_objects_of(serving):
+        Forker(connection, lambda child: serve_requests(app, child, per_child)).run()
+
+
+def _reaching_objects_of(target: Target) -> ExitStack:
+    """Inside, handles find the object worker, and `melee.now()` is in the app's zone."""
+    entered, time = ExitStack(), SystemClock()
+    entered.enter_context(clock.installed(time, target.config.zone))
+    if isinstance(target, AppFolder):
+        # It connects when a child makes its first call.
+        entered.enter_context(owned_by(Client(target.project.socket, time)))
+    return entered
+
+
+if __name__ == "__main__":
+    main()

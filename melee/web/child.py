@@ -1,0 +1,149 @@
+"""One request child as the gateway sees it, and the response that comes from it."""
+
+import asyncio
+import socket
+from enum import Enum, auto
+from typing import IO, Protocol
+
+from melee.web.exchange import FrameReader, Head, Kind, Request, read_head, request_message
+from melee.web.spool import Spool
+
+_READ_BYTES = 256 * 1024
+
+
+class ChildState(Enum):
+    """What a child does: waits for a request, serves one, or has served its last."""
+
+    WAITING = auto()
+    SERVING = auto()
+    LEAVING = auto()
+
+
+class ChildLost(Exception):
+    """A child ended before its response did. `exit_code` is below 0 for a signal, None when nobody knows it."""
+
+    def __init__(self, pid: int, exit_code: int | None) -> None:
+        super().__init__(f"request child {pid} ended with {exit_code}")
+        self.pid, self.exit_code = pid, exit_code
+
+
+class _Owner(Protocol):
+    def is_done_with(self, child: "RequestChild") -> None: ...
+
+    def kill(self, child: "RequestChild") -> None: ...
+
+
+class RequestChild:
+    """A process that serves the requests it is given, one after the other."""
+
+    def __init__(self, pid: int, connection: socket.socket, owner: _Owner) -> None:
+        connection.setblocking(False)
+        self.pid, self._socket, self._owner = pid, connection, owner
+        self._loop = asyncio.get_running_loop()
+        self.state = ChildState.WAITING
+        self.ended: asyncio.Future[int] = self._loop.create_future()
+        """Its exit code, when it is gone and all that it started."""
+        self._response: Response | None = None
+
+    async def begin(self, request: Request, body: IO[bytes] | None) -> "Response":
+        """Hands over a request; raises `ChildLost` when the child did not take it, so that it surely never ran."""
+        message, descriptors = request_message(request), [body.fileno()] if body else []
+        try:
+            sent = socket.send_fds(self._socket, [message], descriptors)
+            if sent < len(message):
+                await self._loop.sock_sendall(self._socket, message[sent:])
+        except ConnectionError:
+            self._leave()
+            raise ChildLost(self.pid, None) from None
+        response = self._response = Response()
+        self._loop.add_reader(self._socket.fileno(), self._read)
+        return response
+
+    def kill(self) -> None:
+        """Ends the child and all that it started."""
+        self._owner.kill(self)
+
+    def close(self) -> None:
+        """Closes its connection; a child that waits for a request ends then."""
+        self.state = ChildState.LEAVING
+        if self._socket.fileno() >= 0:
+            self._loop.remove_reader(self._socket.fileno())
+            self._socket.close()
+
+    def has_ended(self, exit_code: int) -> None:
+        self.ended.set_result(exit_code)
+        # What it sent before its end is still in the socket, and may be the rest of a response.
+        while self._response and self._read():
+            pass
+        if self._response:
+            self._break_off(self._response)
+        else:
+            self.close()
+
+    def _read(self) -> bool:
+        """Takes what has arrived of the response; returns whether there was something."""
+        response = self._response
+        assert response
+        try:
+            received = self._socket.recv(_READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return False
+        except ConnectionError:
+            received = b""
+        if not received:
+            self._break_off(response)
+            return False
+        last = response.feed(received)
+        if last is Kind.END:
+            self._loop.remove_reader(self._socket.fileno())
+            self._response, self.state = None, ChildState.WAITING
+            self._owner.is_done_with(self)
+        elif last:
+            self._leave()
+        return True
+
+    def _break_off(self, response: "Response") -> None:
+        response.break_off(ChildLost(self.pid, self.ended.result() if self.ended.done() else None))
+        self._leave()
+
+    def _leave(self) -> None:
+        self._response = None
+        self.close()
+        self._owner.is_done_with(self)
+
+
+class Response:
+    """A response as it comes from a child: its head, then its body through a spool.
+
+    The child is done when it has written all, however slowly the client reads.
+    """
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._frames = FrameReader()
+        self.head: asyncio.Future[Head] = loop.create_future()
+        self.body = Spool()
+        self.over: asyncio.Future[None] = loop.create_future()
+        """Done when nothing more comes, whole or not."""
+
+    def feed(self, received: bytes) -> Kind | None:
+        """Takes bytes from the child; returns the kind of the frame that ended the response, if one did."""
+        for kind, payload in self._frames.feed(received):
+            if kind is Kind.HEAD:
+                self.head.set_result(read_head(payload))
+            elif kind is Kind.BODY:
+                self.body.write(payload)
+            else:
+                self.body.end()
+                self.over.set_result(None)
+                return kind
+        return None
+
+    def break_off(self, error: Exception) -> None:
+        """Nothing more comes, and that was not all."""
+        if not self.head.done():
+            self.head.set_exception(error)
+            # So that nobody has to look at it.
+            self.head.exception()
+        self.body.fail(error)
+        self.over.set_result(None)
