@@ -21,23 +21,26 @@ class FolderLock:
 
     Args:
         name: of the lock, a file in the folder.
+        slots: the part of the lock that is wanted, so that several processes can each hold one; default: all of it.
         wait_seconds: how long to wait for a process that holds it. A wait needs the main thread, and takes SIGALRM.
 
     Raises:
         AlreadyRunning: another process holds it, or this one does already; names the process.
     """
 
-    def __init__(self, folder: Path, name: str = "lock", wait_seconds: float = 0) -> None:
+    def __init__(self, folder: Path, name: str = "lock", slots: range | None = None, wait_seconds: float = 0) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder.resolve() / name
         # A forked child has the entry of its parent, not the lock.
         if _held.get(self._path) == os.getpid():
             raise AlreadyRunning(str(folder), os.getpid())
+        # A length of 0 means everything from there on.
+        part = (slots.start, len(slots)) if slots else (0, 0)
         self._file = self._path.open("ab")
         try:
-            _lock(self._file.fileno(), wait_seconds)
+            _lock(self._file.fileno(), part, wait_seconds)
         except (BlockingIOError, PermissionError, _TimeIsUp):
-            holder = _holder(self._file.fileno())
+            holder = _holder(self._file.fileno(), part)
             self._file.close()
             raise AlreadyRunning(str(folder), holder) from None
         _held[self._path] = os.getpid()
@@ -52,13 +55,14 @@ class _TimeIsUp(Exception):
     pass
 
 
-def _lock(descriptor: int, wait_seconds: float) -> None:
+def _lock(descriptor: int, part: tuple[int, int], wait_seconds: float) -> None:
+    start, length = part
     # A POSIX record lock is not inherited by children, so a child that lingers cannot keep the folder locked.
     if not wait_seconds:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, length, start)
         return
     with _interrupted_after(wait_seconds):
-        fcntl.lockf(descriptor, fcntl.LOCK_EX)
+        fcntl.lockf(descriptor, fcntl.LOCK_EX, length, start)
 
 
 @contextmanager
@@ -75,14 +79,14 @@ def _interrupted_after(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, previous)
 
 
-def _holder(descriptor: int) -> int:
-    """The process that holds the lock; 0 when it has let go by now."""
+def _holder(descriptor: int, part: tuple[int, int]) -> int:
+    """A process that holds some of that part of the lock; 0 when it has let go by now."""
     wanted = fcntl.F_WRLCK, os.SEEK_SET
     # The members of struct flock have another order on BSD and macOS.
     if sys.platform == "linux":
-        asked = struct.pack(_FLOCK, *wanted, 0, 0, 0)
+        asked = struct.pack(_FLOCK, *wanted, *part, 0)
         kind, _whence, _start, _length, pid = struct.unpack(_FLOCK, fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
     else:
-        asked = struct.pack(_FLOCK, 0, 0, 0, *wanted)
+        asked = struct.pack(_FLOCK, *part, 0, *wanted)
         _start, _length, pid, kind, _whence = struct.unpack(_FLOCK, fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
     return 0 if kind == fcntl.F_UNLCK else pid

@@ -17,11 +17,13 @@ TRY = (
 )
 HOLD = f"{TRY}; print('held', flush=True); sys.stdin.read()"
 WAIT = HOLD.replace("sys.argv[1])", "sys.argv[1]), wait_seconds=float(sys.argv[2])").replace("; sys.stdin.read()", "")
+HOLD_A_PART = HOLD.replace("sys.argv[1])", "sys.argv[1]), slots=range(int(sys.argv[2]), int(sys.argv[3]))")
 
 
-def hold(folder: Path) -> "subprocess.Popen[str]":
-    """Another process that holds the lock until its input ends."""
-    command = [sys.executable, "-c", HOLD, str(folder)]
+def hold(folder: Path, *slots: int) -> "subprocess.Popen[str]":
+    """Another process that holds the lock, or the slots from the first number to before the second, until its input
+    ends."""
+    command = [sys.executable, "-c", HOLD_A_PART if slots else HOLD, str(folder), *map(str, slots)]
     holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert holder.stdout
     assert holder.stdout.readline() == "held\n"
@@ -127,3 +129,25 @@ def test_one_that_has_waited_long_enough_is_told_who_holds_it(tmp_path: Path) ->
         assert caught.value.pid == holder.pid
         holder.communicate()
     FolderLock(tmp_path, wait_seconds=0.05).release()
+
+
+def test_processes_that_want_different_slots_each_have_theirs(tmp_path: Path) -> None:
+    with hold(tmp_path, 0, 512) as first, hold(tmp_path, 512, 1024) as second:
+        for slots, holder in ((range(511, 512), first), (range(512, 600), second), (range(1000, 2000), second)):
+            with pytest.raises(AlreadyRunning) as caught:
+                FolderLock(tmp_path, slots=slots)
+            assert caught.value.pid == holder.pid
+        FolderLock(tmp_path, slots=range(1024, 1025)).release()
+        with pytest.raises(AlreadyRunning):
+            FolderLock(tmp_path)
+        first.communicate()
+        FolderLock(tmp_path, slots=range(512)).release()
+        second.communicate()
+
+
+def test_who_holds_all_of_it_keeps_everybody_out(tmp_path: Path) -> None:
+    with hold(tmp_path) as holder:
+        with pytest.raises(AlreadyRunning) as caught:
+            FolderLock(tmp_path, slots=range(1023, 1024))
+        assert caught.value.pid == holder.pid
+        holder.communicate()
