@@ -11,8 +11,13 @@ from melee.objects.request import ObjectRef, underscored
 
 def file_of(folder: Path, ref: ObjectRef) -> Path:
     """The file of an object below the folder of all objects."""
+    return folder / place_of(ref)
+
+
+def place_of(ref: ObjectRef) -> str:
+    """Where an object lies in the folder of all objects."""
     digest = hashlib.sha256(ref.id.encode()).hexdigest()
-    return folder / underscored(ref.class_name) / digest[:2] / f"{digest}.sqlite3"
+    return f"{underscored(ref.class_name)}/{digest[:2]}/{digest}.sqlite3"
 
 
 def every_file(folder: Path) -> Iterator[Path]:
@@ -34,13 +39,18 @@ def delete_file(path: Path) -> None:
     One that the file system keeps is named in the log. What is in it says that there is no object in it any more.
     """
     try:
-        # The database goes first: without it the log is nothing, while without the log it would be an older database.
-        for beside in (path, f"{path}-wal", f"{path}-shm"):
-            Path(beside).unlink(missing_ok=True)
-        if path.parent.is_dir():
-            _sync_folder(path.parent)
+        remove(path)
     except OSError as error:
         log.file_left_behind(str(path), error)
+
+
+def remove(path: Path) -> None:
+    """Deletes a database and what SQLite keeps beside it; on disk when it returns. Raises `OSError`."""
+    # The database goes first: without it the log is nothing, while without the log it would be an older database.
+    for beside in (path, f"{path}-wal", f"{path}-shm"):
+        Path(beside).unlink(missing_ok=True)
+    if path.parent.is_dir():
+        _sync_folder(path.parent)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -19,12 +19,14 @@ from melee.objects.record import State
 from melee.objects.recovery import open_registry
 from melee.objects.request import CALL_SECONDS, Call, Count, Destroy, ListIds, ObjectRef, Request, ref_of
 from melee.objects.running import Running
+from melee.objects.shard import Shard
 from melee.project import ObjectsConfig
 from melee.store.lock import FolderLock
 
 TIMERS_AT_ONCE = 16
 _REST_SECONDS = 1
 _DEFAULTS = ObjectsConfig()
+_ALL = Shard()
 
 
 class Host:
@@ -37,6 +39,7 @@ class Host:
         data: the app's data folder; locked while the host is open.
         migrations: holds a folder of migrations for each class.
         reached: called at each of `commit.COMMIT_POINTS`.
+        shard: the objects that this host owns; default: all.
         lock_seconds: how long to wait for a process that hosts the objects of this folder.
 
     Raises:
@@ -51,13 +54,14 @@ class Host:
         clock: Clock,
         config: ObjectsConfig = _DEFAULTS,
         reached: Callable[[str], None] = lambda _point: None,
+        shard: Shard = _ALL,
         lock_seconds: float = 0,
     ) -> None:
         self._clock, self._config = clock, config
-        self._lock = FolderLock(data, wait_seconds=lock_seconds)
+        self._lock = FolderLock(data, slots=shard.slots, wait_seconds=lock_seconds)
         self.folder = data / "objects"
         try:
-            self._registry = open_registry(self.folder)
+            self._registry = open_registry(self.folder, shard)
         except BaseException:
             self._lock.release()
             raise

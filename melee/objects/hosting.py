@@ -13,7 +13,10 @@ from melee.objects.durable import Durable
 from melee.objects.handles import render
 from melee.objects.host import Host
 from melee.objects.request import owned_by, underscored
+from melee.objects.shard import Shard
 from melee.project import Project, is_code_of
+
+_ALL = Shard()
 
 
 def classes_below(folder: Path) -> dict[str, type[Durable]]:
@@ -51,6 +54,7 @@ def hosted(
     time: Clock,
     reached: Callable[[str], None] = lambda _point: None,
     zone: tzinfo | None = None,
+    shard: Shard = _ALL,
     lock_seconds: float = 0,
 ) -> Iterator[Host]:
     """Inside, this process hosts the objects of a project that is loaded: handles find them, `melee.now()` reads
@@ -61,7 +65,7 @@ def hosted(
     """
     classes = classes_below(project.folder)
     migrations, config = project.migrations / "objects", project.config.objects
-    host = Host(classes, project.data, migrations, time, config, reached, lock_seconds)
+    host = Host(classes, project.data, migrations, time, config, reached, shard, lock_seconds)
     try:
         with clock.installed(time, zone or project.config.zone), owned_by(host):
             yield host

@@ -1,13 +1,15 @@
 """Who owns an object, where several workers share the objects of an app: the one place where that is decided.
 
-Every object has one of 1,024 slots, for ever. A worker owns a range of them and locks that range of the data folder, so
-that workers of different layouts keep each other out exactly where both would own an object.
+Every object has one of 1,024 slots, for ever; it follows from where its file lies. A worker owns a range of them and
+locks that range of the data folder, so that workers of different layouts keep each other out exactly where both would
+own an object.
 """
 
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from melee.objects.files import place_of
 from melee.objects.request import ObjectRef
 from melee.project import Project
 
@@ -26,7 +28,11 @@ class Shard:
         return range(self.number * SLOTS // self.of, (self.number + 1) * SLOTS // self.of)
 
     def owns(self, ref: ObjectRef) -> bool:
-        return self.of == 1 or shard_of(ref, self.of) == self.number
+        return self.of == 1 or slot_of(place_of(ref)) in self.slots
+
+    def owns_file(self, folder: Path, file: Path) -> bool:
+        """Whether the object in a file below the folder of all objects is one of these; the file is not opened."""
+        return self.of == 1 or slot_of(file.relative_to(folder).as_posix()) in self.slots
 
     def named(self, stem: str, suffix: str) -> str:
         """The name of a file of this shard: `objects.sock` when it is the only one, else `objects-0-of-2.sock`."""
@@ -48,10 +54,11 @@ def shards(workers: int) -> list[Shard]:
 
 def shard_of(ref: ObjectRef, workers: int) -> int:
     """The number of the shard that owns an object, of `workers` shards."""
-    # The slot's place among the ranges of `Shard.slots`, found without looking at each.
-    return ((slot_of(ref) + 1) * workers - 1) // SLOTS
+    # Among the ranges of `Shard.slots`, found without looking at each.
+    return ((slot_of(place_of(ref)) + 1) * workers - 1) // SLOTS
 
 
-def slot_of(ref: ObjectRef) -> int:
-    """Python's own hash would be another in each process."""
-    return int.from_bytes(hashlib.sha256(str(ref).encode()).digest()[:4]) % SLOTS
+def slot_of(place: str) -> int:
+    """The slot of the object that lies there in the folder of all objects. Python's own hash would be another in each
+    process."""
+    return int.from_bytes(hashlib.sha256(place.encode()).digest()[:4]) % SLOTS

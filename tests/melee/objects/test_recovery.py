@@ -14,6 +14,7 @@ from melee.objects.record import Record
 from melee.objects.recovery import open_registry
 from melee.objects.registry import Registry
 from melee.objects.request import ObjectRef
+from melee.objects.shard import Shard, shard_of
 from melee.store.connection import Connection
 
 A, B = ObjectRef("A", "1"), ObjectRef("A", "../../é")
@@ -53,8 +54,13 @@ def index(folder: Path, *rows: tuple[ObjectRef, float | None], settled: bool) ->
         registry.mark_filled()
 
 
+def found_by(folder: Path, shard: Shard) -> list[str]:
+    with closing(open_registry(folder, shard)) as registry:
+        return registry.ids("A")
+
+
 def found(folder: Path) -> dict[ObjectRef, float | None]:
-    with closing(open_registry(folder)) as registry:
+    with closing(open_registry(folder, Shard())) as registry:
         assert registry.unsettled() == []
         return {ref: registry.due_no_later_than(ref) for ref in (A, B) if ref.id in registry.ids("A")}
 
@@ -147,7 +153,7 @@ def test_one_file_that_cannot_be_read_keeps_no_other_object_from_starting(
     broken.write_bytes(b"no database " * 500)
     make_object(folder, B, NOW + 5)
     index(folder, (A, NOW), (B, None), settled=False)
-    with closing(open_registry(folder)) as registry:
+    with closing(open_registry(folder, Shard())) as registry:
         assert registry.unsettled() == [A]
         assert registry.due_no_later_than(B) == NOW + 5
         assert registry.next_wake_at() == NOW
@@ -161,3 +167,50 @@ def test_looking_into_files_leaves_nothing_beside_them(folder: Path) -> None:
     before = sorted((folder / "a").rglob("*"))
     found(folder)
     assert sorted((folder / "a").rglob("*")) == before
+
+
+def test_each_shard_finds_its_own_objects(folder: Path) -> None:
+    refs = [ObjectRef("A", str(number)) for number in range(20)]
+    for ref in refs:
+        make_object(folder, ref, NOW)
+    for number in range(3):
+        owned = sorted(ref.id for ref in refs if shard_of(ref, 3) == number)
+        assert owned
+        assert found_by(folder, Shard(number, 3)) == owned
+    names = {file.name for file in folder.glob("*.sqlite3")}
+    assert names == {"registry-0-of-3.sqlite3", "registry-1-of-3.sqlite3", "registry-2-of-3.sqlite3"}
+
+
+def test_files_of_other_shards_are_not_opened(folder: Path, logged: list[structlog.typing.EventDict]) -> None:
+    file_of_another = make_object(folder, A, NOW)
+    file_of_another.write_bytes(b"no database " * 500)
+    assert found_by(folder, Shard(1 - shard_of(A, 2), 2)) == []
+    assert logged == []
+
+
+def test_a_registry_that_is_not_of_this_layout_is_never_believed_again(folder: Path) -> None:
+    make_object(folder, A, NOW)
+    assert found_by(folder, Shard()) == ["1"]
+    owner = Shard(shard_of(A, 2), 2)
+    assert found_by(folder, owner) == ["1"]
+    # The two workers make an object, of which the registry of the one worker would not know.
+    make_object(folder, B, NOW - 60)
+    assert found(folder) == {A: NOW, B: NOW - 60}
+    assert [file.name for file in folder.glob("registry*")] == ["registry.sqlite3"]
+
+
+def test_a_worker_of_another_layout_goes_on_with_the_registry_that_was_deleted(folder: Path) -> None:
+    """Their shards do not overlap, so both may serve."""
+    make_folder(folder)
+    with closing(open_registry(folder, Shard(2, 3))) as serving:
+        assert found_by(folder, Shard(0, 2)) == []
+        serving.expect([(A, NOW)])
+        serving.settle([(A, NOW)])
+        assert serving.ids("A") == ["1"]
+    assert [file.name for file in folder.glob("registry*")] == ["registry-0-of-2.sqlite3"]
+
+
+def test_a_registry_that_cannot_be_deleted_keeps_the_worker_from_starting(folder: Path) -> None:
+    (folder / "registry-0-of-2.sqlite3" / "x").mkdir(parents=True)
+    with pytest.raises(OSError, match="registry-0-of-2"):
+        open_registry(folder, Shard())

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from melee.objects.files import file_of, place_of
 from melee.objects.request import ObjectRef
 from melee.objects.shard import SLOTS, Shard, shard_of, shards, slot_of
 from melee.project import Project
@@ -18,7 +19,8 @@ ids = some.text(some.characters(exclude_categories=["Cs"]), min_size=1, max_size
 def test_exactly_one_shard_of_a_layout_owns_an_object(id: str, workers: int) -> None:
     ref = ObjectRef("Counter", id)
     assert [shard for shard in shards(workers) if shard.owns(ref)] == [Shard(shard_of(ref, workers), workers)]
-    assert slot_of(ref) in Shard(shard_of(ref, workers), workers).slots
+    folder = Path("/srv/data/objects")
+    assert Shard(shard_of(ref, workers), workers).owns_file(folder, file_of(folder, ref))
 
 
 @pytest.mark.parametrize("workers", range(1, 65))
@@ -31,7 +33,7 @@ def test_the_shards_of_a_layout_share_all_slots_in_equal_parts(workers: int) -> 
 def test_an_object_keeps_its_slot_for_ever() -> None:
     """Another digest would give a running app's objects to other workers than the ones that lock them."""
     named = [ObjectRef("Stats", "visits"), ObjectRef("Stats", "é"), ObjectRef("Stat", "s/visits")]
-    assert [slot_of(ref) for ref in named] == [406, 627, 1016]
+    assert [slot_of(place_of(ref)) for ref in named] == [772, 992, 45]
 
 
 def test_objects_are_spread_over_the_workers() -> None:
