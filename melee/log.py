@@ -177,6 +177,10 @@ def process_ended(name: str, pid: int, exit_code: int, again_in_seconds: float) 
     _log.error(f"the {name} ended", pid=pid, exit_code=exit_code, again_in_seconds=round(again_in_seconds, 1))
 
 
+def start_failed(name: str, error: OSError, again_in_seconds: float) -> None:
+    _log.error(f"the {name} cannot be started", error=str(error), again_in_seconds=round(again_in_seconds, 1))
+
+
 def process_killed(name: str, pid: int, grace_seconds: float) -> None:
     _log.warning(f"the {name} was killed; it did not end by itself", pid=pid, grace_seconds=grace_seconds)
 
