@@ -20,6 +20,7 @@ from melee.processes.forker import Forker
 from melee.processes.parent import end_with_parent
 from melee.web.request_child import serve_requests
 from melee.web.target import AppFolder, Target, target_named
+from melee.web.warm_up import warm_up
 
 
 @click.command()
@@ -37,6 +38,7 @@ def main(target: str, control: int, parent: int) -> None:
     except BadInput as error:
         Channel(connection, Asked).send(Failed(str(error)))
         sys.exit(1)
+    warm_up(app)
     with _reaching_objects_of(serving):
         Forker(connection, lambda child: serve_requests(app, child, per_child)).run()
 
