@@ -30,13 +30,15 @@ def run_as_child(parent_pid: int, let_go: Callable[[], None], work: Callable[[],
         work()
         exit_code = 0
     except SystemExit as error:
-        exit_code = error.code if isinstance(error.code, int) else int(error.code is not None)
+        exit_code = _exit_code(error)
     except BaseException:  # noqa: BLE001 - it must not return into the code of its parent
         traceback.print_exc()
     finally:
-        _flush()
-        # Not sys.exit: what the parent registered for its own end is not this process's business.
-        os._exit(exit_code)
+        try:
+            flush_output()
+        finally:
+            # Not sys.exit: what the parent registered for its own end is not this process's business.
+            os._exit(exit_code)
 
 
 def lead_a_group(pid: int = 0) -> None:
@@ -51,10 +53,21 @@ def lead_a_group(pid: int = 0) -> None:
         return
 
 
-def _flush() -> None:
+def flush_output() -> None:
+    """Writes what was printed. A parent does so before it forks, or each child would print it once more."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError):
-            # Nobody reads what this process prints, or it closed its own stream.
+        except (OSError, ValueError, AttributeError):
+            # Nobody reads what this process prints, or it closed its own stream or put something else in its place.
             continue
+
+
+def _exit_code(error: SystemExit) -> int:
+    """What the interpreter would end with, had it seen this."""
+    if error.code is None:
+        return 0
+    if isinstance(error.code, int):
+        return error.code & 0xFF
+    sys.stderr.write(f"{error.code}\n")
+    return 1
