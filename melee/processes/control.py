@@ -3,6 +3,7 @@
 The message `Forked` comes with a descriptor, the asking side's end of a socket that the child serves.
 """
 
+import os
 import socket
 from collections import deque
 from typing import Any
@@ -79,16 +80,20 @@ class Channel:
             self._socket.sendall(line[sent:])
 
     def receive(self) -> list[Any] | None:
-        """The messages that are there, at least a part of one; None when the other side is gone."""
+        """The messages that are there, at least a part of one; None when there will be no more: the other side is gone,
+        or this process has no room for a descriptor that came."""
         try:
-            received, descriptors, _flags, _address = socket.recv_fds(self._socket, _READ_BYTES, _DESCRIPTORS_AT_ONCE)
+            received, descriptors, flags, _address = socket.recv_fds(self._socket, _READ_BYTES, _DESCRIPTORS_AT_ONCE)
         except (BlockingIOError, InterruptedError):
             return []
         except ConnectionError:
             return None
-        if not received:
-            return None
+        for descriptor in descriptors:
+            os.set_inheritable(descriptor, False)
         self._descriptors.extend(descriptors)
+        if not received or flags & socket.MSG_CTRUNC:
+            # Without one of them nobody knows to which child the next belongs.
+            return None
         *lines, self._received = (self._received + received).split(b"\n")
         return [self._decoder.decode(line) for line in lines]
 

@@ -11,13 +11,19 @@ import selectors
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from typing import Protocol
 
 from melee import log
-from melee.processes.child import lead_a_group, run_as_child
+from melee.processes.child import flush_output, lead_a_group, run_as_child
 from melee.processes.control import Asked, Channel, Ended, Fork, Forked, Kill, Loaded
+from melee.processes.parent import adopt_orphans
 
 _LOOK_AGAIN_SECONDS = 60
 _RETRY_SECONDS = 0.5
+
+
+class _Closes(Protocol):
+    def close(self) -> object: ...
 
 
 class Forker:
@@ -31,6 +37,8 @@ class Forker:
 
     def __init__(self, control: socket.socket, work: Callable[[socket.socket], None]) -> None:
         self._channel = Channel(control, Asked)
+        # What no child may hold.
+        self._own: list[_Closes] = [self._channel]
         self._work = work
         self._pid = os.getpid()
         self._wanted = 0
@@ -41,7 +49,9 @@ class Forker:
         # What was made up to now is shared with the children as long as nobody writes to it, the collector neither.
         gc.collect()
         gc.freeze()
+        adopt_orphans()
         with self._woken_by_signals() as woken, selectors.DefaultSelector() as selector, self._ending_children():
+            self._own.append(selector)
             selector.register(self._channel, selectors.EVENT_READ)
             selector.register(woken, selectors.EVENT_READ)
             self._tell(Loaded())
@@ -52,7 +62,7 @@ class Forker:
                 if self._channel in ready:
                     self._listen()
                 self._reap()
-                self._fork_wanted(woken, selector)
+                self._fork_wanted()
 
     def _wait_seconds(self) -> float:
         return _RETRY_SECONDS if self._wanted else _LOOK_AGAIN_SECONDS
@@ -68,32 +78,27 @@ class Forker:
             elif isinstance(message, Kill) and message.pid in self._children:
                 _end_group(message.pid)
 
-    def _fork_wanted(self, woken: socket.socket, selector: selectors.BaseSelector) -> None:
+    def _fork_wanted(self) -> None:
         while self._wanted and not self._is_stopping:
             try:
-                self._fork(woken, selector)
+                self._fork()
             except OSError as error:
                 # No room for a process or a descriptor now; there may be some in a moment.
                 log.fork_failed(error)
                 return
             self._wanted -= 1
 
-    def _fork(self, woken: socket.socket, selector: selectors.BaseSelector) -> None:
+    def _fork(self) -> None:
         theirs, ours = socket.socketpair()
         with theirs, ours:
+            flush_output()
             pid = os.fork()
             if pid == 0:
-
-                def let_go() -> None:
-                    selector.close()
-                    woken.close()
-                    self._channel.close()
-                    theirs.close()
-
-                run_as_child(self._pid, let_go, lambda: self._work(ours))
+                run_as_child(self._pid, lambda: _close_all(*self._own, theirs), lambda: self._work(ours))
             lead_a_group(pid)
-            self._children.add(pid)
+            # One that nobody hears of ends by itself: the other end of its socket is closed.
             self._tell(Forked(pid), theirs.fileno())
+            self._children.add(pid)
 
     def _reap(self) -> None:
         """Ends what each ended child left behind. Its process id stays taken until `waitpid`, so that the group that is
@@ -107,9 +112,10 @@ class Forker:
                 self._tell(Ended(ended, os.waitstatus_to_exitcode(status)))
 
     def _tell(self, message: Loaded | Forked | Ended, *descriptors: int) -> None:
+        """Raises `OSError` when too many descriptors are on their way."""
         try:
             self._channel.send(message, *descriptors)
-        except OSError:
+        except ConnectionError:
             # Nobody is left to ask for children.
             self._is_stopping = True
 
@@ -120,12 +126,15 @@ class Forker:
         finally:
             for pid in self._children:
                 _end_group(pid)
+            for pid in self._children:
+                os.waitpid(pid, 0)
             self._channel.close()
 
     @contextlib.contextmanager
     def _woken_by_signals(self) -> Iterator[socket.socket]:
         """A socket that becomes readable when a child ends or SIGTERM comes, so that neither slips in before a wait."""
         wakes, woken = socket.socketpair()
+        self._own += [wakes, woken]
         with wakes, woken:
             wakes.setblocking(False)
             woken.setblocking(False)
@@ -148,6 +157,11 @@ def _an_ended_child() -> int:
     except ChildProcessError:
         return 0
     return found.si_pid if found else 0
+
+
+def _close_all(*held: _Closes) -> None:
+    for thing in held:
+        thing.close()
 
 
 def _end_group(pid: int) -> None:

@@ -5,6 +5,7 @@ import os
 import signal
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 _prctl = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
 
 
@@ -20,3 +21,10 @@ def end_with_parent(parent_pid: int, by: signal.Signals = signal.SIGTERM) -> Non
         _prctl(_PR_SET_PDEATHSIG, by)
     if os.getppid() != parent_pid:
         signal.raise_signal(by)
+
+
+def adopt_orphans() -> None:
+    """Makes what a child of this process leaves behind a child of this process, which reaps it: in a container there
+    may be nobody else who does. Only Linux can do this."""
+    if _prctl:
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
