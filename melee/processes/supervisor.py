@@ -21,18 +21,21 @@ class Kept(Protocol):
     name: str
 
     async def start(self) -> Process:
-        """Starts the process."""
+        """Starts the process; an `OSError` counts as one that ended."""
 
     def has_ended(self, again_in_seconds: float) -> None:
         """The process is gone; the next one starts then."""
 
 
 async def spawn(command: Sequence[str], *descriptors: int, folder: Path) -> Process:
-    """Starts a program in a folder; it shares only these descriptors and the output with this process.
+    """Starts a program in a folder; it shares only these descriptors and the output with this process. Raises `OSError`
+    when there is no room for it.
 
     It leads a session of its own, so that Ctrl-C reaches the server alone, which ends the others in their order.
     """
-    return await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, pass_fds=descriptors, start_new_session=True)
+    return await asyncio.create_subprocess_exec(
+        *command, cwd=folder, stdin=DEVNULL, pass_fds=descriptors, start_new_session=True
+    )
 
 
 class Supervisor:
@@ -45,7 +48,8 @@ class Supervisor:
         self._kept = kept
         self._process: Process | None = None
         self._is_stopping = asyncio.Event()
-        self._pause_seconds = 0.0
+        self._pause_seconds = _FIRST_PAUSE_SECONDS
+        self._last_signal: signal.Signals | None = None
         self._keeping: asyncio.Task[None] | None = None
 
     @property
@@ -77,21 +81,30 @@ class Supervisor:
 
     async def _keep(self) -> None:
         while not self._is_stopping.is_set():
-            self._process = process = await self._kept.start()
-            if self._is_stopping.is_set():
-                # It was being started when the order came.
-                self._send(signal.SIGTERM)
-            exit_code = await process.wait()
-            self._process = None
+            await self._run_once()
             pause_seconds = self._pause_seconds
             self._pause_seconds = min(max(2 * pause_seconds, _FIRST_PAUSE_SECONDS), PAUSE_SECONDS_AT_MOST)
-            if not self._is_stopping.is_set():
-                log.process_ended(self._kept.name, process.pid, exit_code, pause_seconds)
             self._kept.has_ended(pause_seconds)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._is_stopping.wait(), pause_seconds)
 
+    async def _run_once(self) -> None:
+        """Runs the process to its end."""
+        try:
+            self._process = process = await self._kept.start()
+        except OSError as error:
+            log.start_failed(self._kept.name, error, self._pause_seconds)
+            return
+        if self._last_signal:
+            # It was being started when the order came.
+            self._send(self._last_signal)
+        exit_code = await process.wait()
+        self._process = None
+        if not self._is_stopping.is_set():
+            log.process_ended(self._kept.name, process.pid, exit_code, self._pause_seconds)
+
     def _send(self, number: signal.Signals) -> None:
+        self._last_signal = number
         # Not Process.send_signal: nobody but this loop reaps the process, so its id is its own until `wait` returns.
         if self._process and self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
