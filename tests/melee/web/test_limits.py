@@ -156,6 +156,23 @@ def test_a_half_request_behind_one_that_is_served_spoils_no_response(
     assert received.count(b"HTTP/1.1 ") == received.count(b"HTTP/1.1 200 OK") == 1
 
 
+def test_a_half_request_on_a_connection_that_is_closing_spoils_no_response() -> None:
+    async def large(_scope: Message, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200})
+        await send({"type": "http.response.body", "body": b"x" * 2**24})
+
+    with serving(large) as server, server.connect(receive_buffer=65_536) as client:
+        client.sendall(GET + b"\r\n" + GET)
+        server.wait_until_held_up(client)
+        server.wait_for_bytes(client, 2 * len(GET) + 2)
+        (connection,) = server.connections()
+        server.run(connection.shutdown)
+        server.move(HEADER_SECONDS)
+        received = until_closed(client)
+    assert received.count(b"HTTP/1.1 ") == 1
+    assert received.count(b"x") == 2**24
+
+
 def test_a_response_may_take_longer_than_any_of_these_times(server: Serving, app: Told, client: socket.socket) -> None:
     client.sendall(HELD)
     app.requests.get(timeout=60)
