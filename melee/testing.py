@@ -209,7 +209,7 @@ def _main() -> None:
     folder, data, dies_at, dies_on, now = sys.argv[1:]
     log.to_json()
     time: Clock = ManualClock(float(now)) if now else SystemClock()
-    serve(Project.at(Path(folder), Path(data)), time, _dies(dies_at, int(dies_on)))
+    serve(Project.at(Path(folder), Path(data)), time, reached=_dies(dies_at, int(dies_on)))
 
 
 def _dies(dies_at: str, dies_on: int) -> Callable[[str], None]:

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import select
 import socket
 import struct
 import termios
@@ -14,6 +15,37 @@ from melee.objects.protocol import HEADER, payload_length, read_reply, request_f
 from melee.objects.request import CALL_SECONDS, Request, ref_of
 
 TRIES_AT_MOST = 3
+
+
+class AnswerTo:
+    """Shows to other threads whether the answer to a request that was sent is there, before the one that waits for it
+    has come to read it."""
+
+    def __init__(self) -> None:
+        self._awaited_on: socket.socket | None = None
+
+    @property
+    def has_come(self) -> bool:
+        """False as long as the whole request is on its way and nothing came back."""
+        connection = self._awaited_on
+        if connection is None:
+            return True
+        poll = select.poll()
+        try:
+            poll.register(connection, select.POLLIN)
+            return bool(poll.poll(0))
+        except (OSError, ValueError):
+            # Closed at this moment.
+            return True
+
+    def wait_on(self, connection: socket.socket) -> None:
+        """Returns when there is something to read, which is left there: at each moment an answer that has come can be
+        found by what this says, or by what is in the connection."""
+        self._awaited_on = connection
+        try:
+            connection.recv(1, socket.MSG_PEEK)
+        finally:
+            self._awaited_on = None
 
 
 class Client:
@@ -29,8 +61,8 @@ class Client:
         self._idle: list[socket.socket] = []
         self._pid = os.getpid()
 
-    def ask(self, request: Request) -> bytes:
-        """The answer of the worker.
+    def ask(self, request: Request, answer: AnswerTo | None = None) -> bytes:
+        """The answer of the worker; meanwhile other threads can ask `answer` whether it has come.
 
         Raises:
             ObjectUnavailable: the request never started.
@@ -39,7 +71,7 @@ class Client:
             Overloaded: refused, too much is waiting already.
             ObjectError: what became of the call, from the worker.
         """
-        attempt = _Attempt(request, self._clock, self._call_seconds)
+        attempt = _Attempt(request, self._clock, self._call_seconds, answer or AnswerTo())
         try:
             connection, outcome = self._exchanged(attempt)
         except TimeoutError:
@@ -81,7 +113,8 @@ class Client:
 class _Attempt:
     """One request on its way: how long it may still take, and what the loss of its connection means."""
 
-    def __init__(self, request: Request, clock: Clock, call_seconds: float) -> None:
+    def __init__(self, request: Request, clock: Clock, call_seconds: float, answer: AnswerTo) -> None:
+        self._awaited = answer
         self._names = str(ref_of(request)), request.method
         self._request, self._frame, self._clock = request, request_frame(request), clock
         self._call_seconds, self._ends_at = call_seconds, clock.elapsed() + call_seconds
@@ -139,6 +172,8 @@ class _Attempt:
             raise ObjectUnavailable(*self._names, f"the object worker hung up ({error})") from error
 
     def _answer(self, connection: socket.socket) -> Outcome:
+        self._limit(connection)
+        self._awaited.wait_on(connection)
         header = self._receive(connection, HEADER.size)
         return read_reply(self._receive(connection, payload_length(header)), self._request)
 

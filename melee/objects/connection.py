@@ -1,6 +1,7 @@
 """One caller of the object worker: the bytes that came and the bytes that wait to go, without ever waiting."""
 
 import socket
+import threading
 
 from melee.errors import Overloaded
 from melee.objects.commit import Outcome
@@ -16,7 +17,13 @@ class Held:
     """How many bytes the worker holds for all its callers: of requests that have not arrived whole, and of answers
     that have not been read."""
 
-    total_bytes = 0
+    def __init__(self) -> None:
+        self.total_bytes = 0
+        self._changing = threading.Lock()
+
+    def add(self, more_bytes: int) -> None:
+        with self._changing:
+            self.total_bytes += more_bytes
 
     def has_room_for(self, more_bytes: int) -> bool:
         return self.total_bytes + more_bytes <= HELD_BYTES_AT_MOST
@@ -82,12 +89,21 @@ class CallerConnection:
         self._received.clear()
         self._hold(0)
         self._has_request = True
-        # Nobody waits for a request whose caller closed its end; it must not run.
-        self._look_for_its_end()
+        is_waited_for = self.is_waited_for()
         if not self._held.has_room_for(0):
             # It may return much.
             raise self._held.refusal(str(ref_of(request)), request.method)
-        return None if self.has_gone else request
+        return request if is_waited_for else None
+
+    def is_waited_for(self) -> bool:
+        """Whether the caller has kept its end open. If not, nobody waits for its request, and it must not run."""
+        try:
+            self.has_gone = self._socket.recv(1, socket.MSG_PEEK) == b""
+        except (BlockingIOError, InterruptedError):
+            return True
+        except OSError:
+            self.has_gone = True
+        return not self.has_gone
 
     def reply(self, outcome: Outcome) -> None:
         """Sends the outcome, as far as the caller's buffer goes; the rest goes with `send`."""
@@ -114,13 +130,6 @@ class CallerConnection:
         self._socket.close()
 
     def _hold(self, held_bytes: int) -> None:
-        self._held.total_bytes += held_bytes - self._held_bytes
-        self._held_bytes = held_bytes
-
-    def _look_for_its_end(self) -> None:
-        try:
-            self.has_gone = self._socket.recv(1, socket.MSG_PEEK) == b""
-        except (BlockingIOError, InterruptedError):
-            return
-        except OSError:
-            self.has_gone = True
+        if held_bytes != self._held_bytes:
+            self._held.add(held_bytes - self._held_bytes)
+            self._held_bytes = held_bytes

@@ -1,30 +1,30 @@
 """Holds an app's durable objects: runs one call at a time, fires timers, and commits before anything leaves."""
 
 import math
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from melee import log, shape
+from melee import shape
 from melee.clock import Clock
-from melee.errors import MeleeError, ObjectUnavailable, described
+from melee.errors import MeleeError, ObjectUnavailable
 from melee.objects.commit import Batch, Outcome, Release
 from melee.objects.durable import Durable
 from melee.objects.files import delete_file
 from melee.objects.loaded import LoadedObject
 from melee.objects.open_objects import OpenObjects
-from melee.objects.record import State
 from melee.objects.recovery import open_registry
 from melee.objects.request import CALL_SECONDS, Call, Count, Destroy, ListIds, ObjectRef, Request, ref_of
 from melee.objects.running import Running
 from melee.objects.shard import Shard
+from melee.objects.timers import Timers
+from melee.objects.turn import Turn
+from melee.objects.workers import Workers, merged
 from melee.project import ObjectsConfig
 from melee.store.lock import FolderLock
 
 TIMERS_AT_ONCE = 16
-_REST_SECONDS = 1
 _DEFAULTS = ObjectsConfig()
 _ALL = Shard()
 
@@ -40,6 +40,7 @@ class Host:
         migrations: holds a folder of migrations for each class.
         reached: called at each of `commit.COMMIT_POINTS`.
         shard: the objects that this host owns; default: all.
+        peers: those who own the others.
         lock_seconds: how long to wait for a process that hosts the objects of this folder.
 
     Raises:
@@ -55,6 +56,7 @@ class Host:
         config: ObjectsConfig = _DEFAULTS,
         reached: Callable[[str], None] = lambda _point: None,
         shard: Shard = _ALL,
+        peers: Workers | None = None,
         lock_seconds: float = 0,
     ) -> None:
         self._clock, self._config = clock, config
@@ -65,26 +67,45 @@ class Host:
         except BaseException:
             self._lock.release()
             raise
-        self._running = Running()
+        self._shard, self._peers = shard, peers
+        self.turn = Turn()
+        """Code of the objects runs, and everything here is called, by a thread that has the turn. Most methods take it
+        themselves; `run` and `commit` leave it to their caller, who wants it for a batch."""
+        self._running = Running(self.turn)
         self._objects = OpenObjects(classes, self.folder, migrations, self._registry, self._running, clock)
         self._batch = Batch(self._registry, reached)
-        self._turn = threading.RLock()
-        self._timers_rest_until = 0.0
+        self._timers = Timers(self._registry, self._objects, self._batch, clock)
 
     def ask(self, request: Request) -> bytes:
         """Runs a request of a caller in this process, makes it durable, and returns its answer or raises what became
-        of it."""
+        of it. What other workers own is asked of them."""
         with self._my_turn(request):
             self._commit_before_leaving(request)
-            outcomes: list[Outcome] = []
-            self.run(request, outcomes.append)
-            self.commit()
-            if isinstance(outcomes[0], MeleeError):
-                raise outcomes[0]
-            return outcomes[0]
+            if self._peers and isinstance(request, Call | Destroy) and not self._shard.owns(ref_of(request)):
+                return self._running.ask_elsewhere(request, self._peers.ask)
+            answers = [self._answer(request)]
+            if self._peers and isinstance(request, ListIds | Count):
+                answers.append(self._running.ask_elsewhere(request, self._peers.ask))
+                return merged(request, answers)
+            return answers[0]
+
+    def serve_peer(self, request: Request, is_wanted: Callable[[], bool], release: Release) -> None:
+        """Runs a request of another worker, unless its caller has gone when its turn comes; `release` is called with
+        its outcome while it is still this thread's turn."""
+        chain = request.chain if isinstance(request, Call | Destroy) else ()
+        try:
+            with self._my_turn(request), self._running.on_behalf_of(chain):
+                self._running.check_may_ask(request)
+                self._wait_for(ref_of(request), request.method)
+                if is_wanted():
+                    self.run(request, release)
+                    self.commit()
+        except MeleeError as error:
+            release(error)
 
     def run(self, request: Request, release: Release) -> None:
-        """Runs a request; `release` is called with its outcome when that may leave, at the latest in `commit`."""
+        """Runs a request about objects of this host; `release` is called with its outcome when that may leave, at the
+        latest in `commit`."""
         if isinstance(request, Call):
             self._call(request, release)
             if self._batch.is_full:
@@ -101,40 +122,37 @@ class Host:
         for loaded in self._batch.commit():
             if loaded not in self._running:
                 self._objects.close(loaded)
-        if not self._running.caller:
-            self._objects.close_beyond(self._config.open_at_most)
+        self._objects.close_beyond(self._config.open_at_most)
 
     def fire_due(self, at_most: int = TIMERS_AT_ONCE) -> list[ObjectRef]:
         """Fires timers that are due, the longest overdue first; returns the objects whose `on_timer` ran."""
-        with self._turn:
-            now, wake_at = self._clock.now(), self.next_wake_at()
-            if wake_at is None or wake_at > now:
-                return []
-            fired = [ref for ref in self._registry.due(now, at_most) if self._fire(ref)]
-            self.commit()
+        with self.turn:
+            due = self._timers.due(at_most)
+            fired = [ref for ref in due if self._fire(ref)]
+            if due:
+                self.commit()
             return fired
 
     def next_wake_at(self) -> float | None:
         """When `fire_due` has something to do next, in epoch seconds; None when no timer is set."""
-        with self._turn:
-            wake_at = self._registry.next_wake_at()
-            return None if wake_at is None else max(wake_at, self._timers_rest_until)
+        with self.turn:
+            return self._timers.next_wake_at()
 
     def unload_idle(self) -> None:
         """Closes the objects that nobody called for `idle_seconds`."""
-        with self._turn:
+        with self.turn:
             while self.idle_in_seconds() <= 0 and (oldest := self._objects.used_longest_ago()):
                 self._objects.close(oldest)
 
     def idle_in_seconds(self) -> float:
         """How soon `unload_idle` has something to do if nobody calls; infinite when nothing is in memory."""
-        with self._turn:
+        with self.turn:
             oldest = self._objects.used_longest_ago()
             return oldest.used_at + self._config.idle_seconds - self._clock.elapsed() if oldest else math.inf
 
     def unload(self, ref: ObjectRef) -> bool:
         """Closes one object, as idleness would; returns whether it was open."""
-        with self._turn:
+        with self.turn:
             loaded = self._objects.get(ref)
             if loaded:
                 self._objects.close(loaded)
@@ -142,7 +160,7 @@ class Host:
 
     def close(self) -> None:
         """Commits, closes every object, and lets go of the data folder."""
-        with self._turn:
+        with self.turn:
             self.commit()
             while oldest := self._objects.used_longest_ago():
                 self._objects.close(oldest)
@@ -152,13 +170,13 @@ class Host:
 
     @contextmanager
     def _my_turn(self, request: Request) -> Iterator[None]:
-        if not self._turn.acquire(timeout=CALL_SECONDS):
+        if not self.turn.take(CALL_SECONDS):
             problem = f"its turn did not come within {CALL_SECONDS} s"
             raise ObjectUnavailable(str(ref_of(request)), request.method, problem)
         try:
             yield
         finally:
-            self._turn.release()
+            self.turn.end()
 
     def _commit_before_leaving(self, request: Request) -> None:
         """What an object asks of another leaves it, so what it wrote so far must be on disk first."""
@@ -170,9 +188,24 @@ class Host:
             if caller.connection.lost:
                 raise caller.connection.lost
 
+    def _answer(self, request: Request) -> bytes:
+        outcomes: list[Outcome] = []
+        self.run(request, outcomes.append)
+        self.commit()
+        if isinstance(outcomes[0], MeleeError):
+            raise outcomes[0]
+        return outcomes[0]
+
+    def _wait_for(self, ref: ObjectRef, method: str) -> None:
+        """Waits until nobody else's call runs on the object. What has run so far does not wait with it."""
+        if self._running.is_busy(ref):
+            self.commit()
+            self._running.wait_for(ref, method)
+
     def _call(self, call: Call, release: Release) -> None:
         try:
             ref = ref_of(call)
+            self._wait_for(ref, call.method)
             loaded = self._objects.find(ref) or self._objects.create(ref)
             self._batch.touch(loaded)
             method = _method_of(loaded, call)
@@ -191,38 +224,16 @@ class Host:
 
     def _fire(self, ref: ObjectRef) -> bool:
         try:
-            self._registry.try_at(ref, self._clock.now())
-            loaded = self._objects.find(ref)
-            if loaded is None:
-                self._registry.forget(ref)
-                return False
-            self._batch.touch(loaded)
-            loaded.asked_at = self._registry.asks_at(ref)
-            timer = loaded.record.read()
+            self._wait_for(ref, "on_timer")
+            timer = self._timers.begin(ref)
         except MeleeError as error:
-            # The registry spaces out the tries, if it could be written at all.
-            self._timers_rest_until = self._clock.now() + _REST_SECONDS
-            log.timer_waits(str(ref), error)
+            self._timers.rest(ref, error)
             return False
-        if timer.due_at is None or timer.due_at > self._clock.now():
-            # The index was early; the next commit settles it.
-            loaded.record.changed = True
+        if timer is None:
             return False
-        log.timer_fired(str(ref))
-        outcome = self._running.perform(loaded, "on_timer", lambda: self._on_timer(loaded, timer))
-        self._finish(loaded, "on_timer", outcome, lambda _outcome: None)
+        outcome = self._running.perform(timer.loaded, "on_timer", timer.fire)
+        self._finish(timer.loaded, "on_timer", outcome, lambda _outcome: None)
         return True
-
-    def _on_timer(self, loaded: LoadedObject, timer: State) -> None:
-        error = ""
-        try:
-            loaded.instance.on_timer()  # type: ignore[attr-defined]
-        except KeyboardInterrupt:
-            raise
-        except BaseException as raised:  # noqa: BLE001 - whatever a timer raises, SystemExit too, the worker goes on
-            log.timer_failed(str(loaded.ref), raised)
-            error = f"{type(raised).__name__}: {described(raised)[0]}"
-        loaded.record.end_timer(timer, error)
 
     def _finish(self, loaded: LoadedObject, method: str, outcome: Outcome, release: Release) -> None:
         """Queues the outcome for the commit; commits at once when the object cannot go on as it is."""
@@ -238,6 +249,7 @@ class Host:
             self._end(loaded)
 
     def _destroy(self, ref: ObjectRef) -> bool:
+        self._wait_for(ref, "destroy")
         loaded = self._objects.find(ref)
         if loaded is None:
             return False

@@ -14,6 +14,7 @@ from melee.objects.handles import render
 from melee.objects.host import Host
 from melee.objects.request import owned_by, underscored
 from melee.objects.shard import Shard
+from melee.objects.workers import peers_of
 from melee.project import Project, is_code_of
 
 _ALL = Shard()
@@ -57,20 +58,23 @@ def hosted(
     shard: Shard = _ALL,
     lock_seconds: float = 0,
 ) -> Iterator[Host]:
-    """Inside, this process hosts the objects of a project that is loaded: handles find them, `melee.now()` reads
-    `time` in `zone` (default: the app's).
+    """Inside, this process hosts the objects of a project that is loaded, or a shard of them: handles find the objects,
+    `melee.now()` reads `time` in `zone` (default: the app's).
 
     Raises:
         AlreadyRunning: another process hosts them, and still does after `lock_seconds`.
     """
     classes = classes_below(project.folder)
     migrations, config = project.migrations / "objects", project.config.objects
-    host = Host(classes, project.data, migrations, time, config, reached, shard, lock_seconds)
+    peers = peers_of(shard, project, time)
+    host = Host(classes, project.data, migrations, time, config, reached, shard, peers, lock_seconds)
     try:
         with clock.installed(time, zone or project.config.zone), owned_by(host):
             yield host
     finally:
         host.close()
+        if peers:
+            peers.close()
 
 
 def write_handles(project: Project) -> None:

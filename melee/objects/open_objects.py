@@ -74,13 +74,13 @@ class OpenObjects:
         return loaded
 
     def used_longest_ago(self) -> LoadedObject | None:
-        """The one in memory that has waited longest for a call; None when none is in memory."""
-        return next(iter(self._open.values()), None)
+        """The one in memory that has waited longest for a call; None when all of them run, or none is in memory."""
+        return next((loaded for loaded in self._open.values() if loaded not in self._running), None)
 
     def close_beyond(self, open_at_most: int) -> None:
-        """Closes those that have waited longest, until no more than `open_at_most` are left."""
-        while len(self._open) > open_at_most:
-            self.close(next(iter(self._open.values())))
+        """Closes those that have waited longest, until no more than `open_at_most` are left, or all of them run."""
+        while len(self._open) > open_at_most and (oldest := self.used_longest_ago()):
+            self.close(oldest)
 
     def close(self, loaded: LoadedObject) -> None:
         """Forgets and closes an object."""

@@ -26,19 +26,24 @@ class ObjectRef(NamedTuple):
 
 
 class Call(msgspec.Struct, array_like=True, tag="call", frozen=True):
-    """Run a method; `arguments` is a JSON list. Answered by what the method returned."""
+    """Run a method; `arguments` is a JSON list. Answered by what the method returned.
+
+    `chain` names the objects that wait for it, the first caller first, when an object of another worker asks.
+    """
 
     class_name: str
     id: str
     method: str
     arguments: msgspec.Raw
+    chain: tuple[str, ...] = ()
 
 
 class Destroy(msgspec.Struct, array_like=True, tag="destroy", frozen=True):
-    """End an object; answered by whether there was one."""
+    """End an object; answered by whether there was one. `chain` is as with a call."""
 
     class_name: str
     id: str
+    chain: tuple[str, ...] = ()
     method = "destroy"
 
 

@@ -1,4 +1,4 @@
-"""The object worker: a host behind a Unix socket, in a single-threaded process of its own."""
+"""The object worker: a host behind a Unix socket, in a process of its own, where one thread runs at a time."""
 
 import contextlib
 import math
@@ -14,11 +14,13 @@ from melee.errors import Overloaded
 from melee.objects.connection import CallerConnection
 from melee.objects.host import Host
 from melee.objects.listener import CALLERS_AT_MOST, Listener
+from melee.objects.peers import Peers
 from melee.objects.protocol import NotAFrame
 from melee.objects.report import Listening, Reports
 
 GRACE_SECONDS = 10
 LOOK_AGAIN_SECONDS = 60
+_READ_BYTES = 4096
 _SERVER_GONE = "the server is gone"
 
 
@@ -33,6 +35,7 @@ class Worker:
             have it open.
         reports: to the server that started this process.
         grace_seconds: how long the end may take. A call that is not over by then ends with the process.
+        peer_listening: the socket for the app's other workers, if there are others.
     """
 
     def __init__(
@@ -42,10 +45,14 @@ class Worker:
         clock: Clock,
         reports: Reports | None = None,
         grace_seconds: float = GRACE_SECONDS,
+        peer_listening: socket.socket | None = None,
     ) -> None:
         self._host, self._clock, self._grace_seconds = host, clock, grace_seconds
         self._reports = reports or Reports()
         self._name = str(listening.getsockname())
+        self._peer_listening = peer_listening
+        self._wakes, self._woken = socket.socketpair()
+        self._wakes.setblocking(False)
         self._stopping = ""
         self._ends_at = math.inf
         self._selector = selectors.DefaultSelector()
@@ -55,11 +62,15 @@ class Worker:
     def run(self) -> None:
         """Serves until SIGTERM, SIGINT or the end of the server, and finishes what is running. What it has not taken
         from its socket has not started, and its caller learns that."""
-        with self._watching_for_the_end():
+        with self._watching_for_the_end(), self._serving_peers():
             log.worker_listens(self._name, os.getpid())
             self._report()
+            wait_seconds = 0.0
             while not self._stopping:
-                self._turn(self._wait_seconds())
+                ready = self._selector.select(wait_seconds)
+                with self._host.turn:
+                    self._turn(ready)
+                    wait_seconds = self._wait_seconds()
         log.worker_stops(self._stopping)
         self._selector.unregister(self._listener)
         self._listener.close()
@@ -86,15 +97,18 @@ class Worker:
         for connection in self._connections():
             self._let_go(connection)
         self._listener.close()
+        self._wakes.close()
+        self._woken.close()
         self._selector.close()
 
-    def _turn(self, wait_seconds: float) -> None:
-        ready = self._selector.select(wait_seconds)
+    def _turn(self, ready: list[tuple[selectors.SelectorKey, int]]) -> None:
         for key, events in ready:
             if self._stopping:
                 break
             if key.fileobj == self._reports.descriptor:
                 self._stop(_SERVER_GONE)
+            elif key.fileobj is self._woken:
+                self._woken.recv(_READ_BYTES)
             elif key.fileobj is self._listener:
                 for connection in self._listener.accept():
                     self._selector.register(connection, selectors.EVENT_READ)
@@ -154,12 +168,10 @@ class Worker:
     @contextlib.contextmanager
     def _watching_for_the_end(self) -> Iterator[None]:
         """Lets SIGTERM, SIGINT and the end of the server end the wait, and the loop after the turn it is in."""
-        wakes, woken = socket.socketpair()
-        wakes.setblocking(False)
-        watched = [woken.fileno(), *filter(None, [self._reports.descriptor])]
-        for descriptor in watched:
-            self._selector.register(descriptor, selectors.EVENT_READ)
-        previous_descriptor = signal.set_wakeup_fd(wakes.fileno())
+        watched: list[socket.socket | int] = [self._woken, *filter(None, [self._reports.descriptor])]
+        for source in watched:
+            self._selector.register(source, selectors.EVENT_READ)
+        previous_descriptor = signal.set_wakeup_fd(self._wakes.fileno())
         previous = {number: signal.signal(number, self._on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
         try:
             yield
@@ -168,10 +180,21 @@ class Worker:
             for number, handler in previous.items():
                 signal.signal(number, handler)
             signal.set_wakeup_fd(previous_descriptor)
-            for descriptor in watched:
-                self._selector.unregister(descriptor)
-            wakes.close()
-            woken.close()
+            for source in watched:
+                self._selector.unregister(source)
+
+    @contextlib.contextmanager
+    def _serving_peers(self) -> Iterator[None]:
+        """What a peer asks may set a timer, so the loop looks again when that has run."""
+        peers = Peers(self._host, self._peer_listening, self._wake) if self._peer_listening else None
+        yield
+        if peers:
+            peers.close()
+
+    def _wake(self) -> None:
+        # One that is full wakes it too.
+        with contextlib.suppress(BlockingIOError):
+            self._wakes.send(b"\0")
 
     def _on_signal(self, number: int, _frame: object) -> None:
         self._stop(signal.Signals(number).name)

@@ -101,7 +101,7 @@ def test_the_next_worker_loads_the_app_while_the_one_before_serves(start: Start,
 def test_a_caller_that_reads_slowly_has_its_answer_and_does_not_hold_up_the_next_worker(
     start: Start, path: Path
 ) -> None:
-    first = serving(start())
+    first = serving(start("--grace", "60"))
     with connected(path) as slow:
         slow.sendall(frame("large", 20_000_000))
         assert called(path, "add") == b"1"
@@ -149,7 +149,9 @@ def test_a_worker_that_cannot_serve_says_why_in_one_line(start: Start, app: Path
 def test_an_app_that_ends_the_process_while_it_loads_is_a_failure(start: Start, app: Path) -> None:
     (app / "app.py").write_text("raise SystemExit(0)")
     worker = start()
-    assert worker.report() == Failed("SystemExit: 0")
+    told = worker.report()
+    assert isinstance(told, Failed)
+    assert told.problem.endswith("SystemExit: 0")
     assert worker.exit_code() == 1
 
 

@@ -1,0 +1,108 @@
+"""How a worker serves the app's other workers, at any time: also while an object of its own waits for one of theirs.
+
+Otherwise two workers whose objects call each other would wait for ever, about quite different objects. Other workers
+come in by a socket of their own, so that they can be told from callers, who wait. Each of their connections has a
+thread, and each thread waits for its turn; how many there are is bounded, since a worker begins one call of a caller at
+a time.
+"""
+
+import select
+import socket
+import threading
+from collections.abc import Callable
+
+from melee import log
+from melee.errors import Overloaded
+from melee.objects.connection import CallerConnection
+from melee.objects.host import Host
+from melee.objects.listener import CALLERS_AT_MOST, Listener
+from melee.objects.protocol import NotAFrame
+
+
+class Peers:
+    """Serves a host's objects to the other workers, from its creation until `close`.
+
+    Args:
+        listening: the socket; closed at the end, which leaves its path and those who wait in its queue to others that
+            have it open.
+        after: called in a thread of a peer when a request of it has run.
+    """
+
+    def __init__(self, host: Host, listening: socket.socket, after: Callable[[], None]) -> None:
+        self._host, self._after = host, after
+        self._listener = Listener(listening, CALLERS_AT_MOST)
+        self._changed = threading.Condition()
+        self._under_way = 0
+        self._is_closed = False
+        self._end, self._ended = socket.socketpair()
+        self._threads: set[threading.Thread] = set()
+        self._accepting = threading.Thread(target=self._accept, name="melee-peers", daemon=True)
+        self._accepting.start()
+
+    def close(self) -> None:
+        """Serves on until no request is under way, since one may wait for another; those that are not taken by then
+        have not started, and their callers learn that."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._under_way)
+            self._is_closed = True
+        self._end.close()
+        self._accepting.join()
+        for thread in list(self._threads):
+            thread.join()
+        self._ended.close()
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while self._is_ready(self._listener, select.POLLIN):
+            with self._changed:
+                accepted = self._listener.accept()
+            for connection in accepted:
+                thread = threading.Thread(target=self._serve, args=(connection,), name="melee-peer", daemon=True)
+                self._threads.add(thread)
+                thread.start()
+
+    def _serve(self, connection: CallerConnection) -> None:
+        try:
+            while not connection.has_gone and self._is_ready(connection, select.POLLIN) and self._begin():
+                try:
+                    self._answer(connection)
+                finally:
+                    self._finish()
+        finally:
+            with self._changed:
+                self._listener.let_go(connection)
+            self._threads.discard(threading.current_thread())
+
+    def _answer(self, connection: CallerConnection) -> None:
+        try:
+            request = connection.take_request()
+        except NotAFrame as error:
+            log.frame_refused(str(error))
+            connection.has_gone = True
+            return
+        except Overloaded as refusal:
+            connection.reply(refusal)
+            return
+        if request:
+            self._host.serve_peer(request, connection.is_waited_for, connection.reply)
+            self._after()
+            while connection.wants_to_send and self._is_ready(connection, select.POLLOUT):
+                connection.send()
+
+    def _begin(self) -> bool:
+        """Whether there is time for one more request."""
+        with self._changed:
+            self._under_way += not self._is_closed
+            return not self._is_closed
+
+    def _finish(self) -> None:
+        with self._changed:
+            self._under_way -= 1
+            self._changed.notify_all()
+
+    def _is_ready(self, source: Listener | CallerConnection, event: int) -> bool:
+        """Waits for it; False when the end comes first."""
+        poll = select.poll()
+        poll.register(source, event)
+        poll.register(self._ended, select.POLLIN)
+        return self._ended.fileno() not in dict(poll.poll())
