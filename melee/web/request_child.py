@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import socket
 import sys
 from collections.abc import Callable
@@ -17,6 +18,11 @@ from melee.web.target import WsgiApp
 
 # RFC 9110, sections 15.3.5 and 15.4.5.
 _WITHOUT_BODY = {204, 304}
+_FINAL = range(200, 600)
+# RFC 9110, sections 5.1 and 5.5.
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_PART_BYTES = 64 * 1024
 # CGI gives these two no prefix, see RFC 3875, section 4.1.
 _UNPREFIXED = {"CONTENT_TYPE", "CONTENT_LENGTH"}
 
@@ -41,24 +47,52 @@ def serve_requests(app: WsgiApp, connection: socket.socket, requests_per_child: 
 
 
 def _receive(connection: socket.socket) -> tuple[Request, IO[bytes]] | None:
-    """The next request and its body; None when there is none."""
-    header, descriptors, _flags, _address = socket.recv_fds(connection, REQUEST_HEADER.size, 1, socket.MSG_WAITALL)
-    if not header:
+    """The next request and its body; None when there is none, or the gateway gave up in the middle of it."""
+    try:
+        header, descriptors, _flags, _address = socket.recv_fds(connection, REQUEST_HEADER.size, 1)
+        header += _exactly(connection, REQUEST_HEADER.size - len(header))
+        request = read_request(_exactly(connection, *REQUEST_HEADER.unpack(header)))
+    except (EOFError, ConnectionError):
         return None
-    length: int = REQUEST_HEADER.unpack(header)[0]
-    request = read_request(connection.recv(length, socket.MSG_WAITALL))
-    return request, os.fdopen(descriptors[0], "rb") if descriptors else io.BytesIO(request.body)
+    if not descriptors:
+        return request, io.BytesIO(request.body)
+    os.set_inheritable(descriptors[0], False)
+    return request, os.fdopen(descriptors[0], "rb")
+
+
+def _exactly(connection: socket.socket, count: int) -> bytes:
+    """So many bytes; raises `EOFError` when no more come."""
+    received = bytearray()
+    while len(received) < count:
+        part = connection.recv(count - len(received))
+        if not part:
+            raise EOFError
+        received += part
+    return bytes(received)
+
+
+class _OwnHeaders(Headers):
+    """Headers of one response, even of an app that gives the same list again."""
+
+    def __init__(self, headers: list[tuple[str, str]]) -> None:
+        super().__init__(list(headers))
 
 
 class _Response(BaseHandler):
-    """Runs an app for one request and sends what it answers, each part as soon as the app gives it."""
+    """Runs an app for one request and sends what it answers, each part as soon as the app gives it.
+
+    Of wsgiref it has what PEP 3333 asks for. Stricter than that is what would be noticed only in front, as a fault of
+    the gateway: headers that are none, and a body of another length than its header announces.
+    """
 
     environ: dict[str, Any]
     headers: Headers
     status: str
+    bytes_sent: int
     wsgi_multithread = False
     # The gateway writes these.
     origin_server = False
+    headers_class = _OwnHeaders
     # Whatever this process was started with is not a header of the request.
     os_environ: dict[str, str] = {}  # noqa: RUF012
 
@@ -66,6 +100,8 @@ class _Response(BaseHandler):
         self._connection, self._request, self._body = connection, request, body
         self._unsent: list[bytes] = []
         self._has_begun = False
+        self._to_come: int | None = None
+        """How much of the body is still to come, if the app announced how long it is."""
         self.is_whole = False
         """Whether the response came to its end."""
 
@@ -76,12 +112,11 @@ class _Response(BaseHandler):
             self.result = application(self.environ, self.start_response)
             self.finish_response()
         except Exception:  # noqa: BLE001 - whatever the app raises
+            # What `close` raises after a response that is whole changes nothing for the visitor.
             self.log_exception(sys.exc_info())
-            if self._has_begun:
-                return
-            self.result = self.error_output(self.environ, self.start_response)
-            self.finish_response()
-        self.is_whole = True
+            if not self._has_begun:
+                self.result = self.error_output(self.environ, self.start_response)
+                self.finish_response()
 
     def get_stdin(self) -> IO[bytes]:
         return self._body
@@ -111,22 +146,60 @@ class _Response(BaseHandler):
     def get_scheme(self) -> str:
         return self._request.scheme
 
+    @property
+    def _is_bodiless(self) -> bool:
+        return self._request.method == "HEAD" or int(self.status[:3]) in _WITHOUT_BODY
+
+    def write(self, data: bytes) -> None:
+        # The head waits for the first byte, so that an app that raises before it is answered for.
+        if data or self.headers_sent:
+            super().write(data)
+
+    def finish_content(self) -> None:
+        if not self.status:
+            raise RuntimeError("the app returned without a call of start_response")
+        if not self.headers_sent:
+            if not self._is_bodiless:
+                self.headers.setdefault("content-length", "0")
+            self.send_headers()
+        self._flush()
+        if self._to_come:
+            raise ValueError(f"the body is {self._to_come} bytes shorter than its Content-Length")
+        self.is_whole = True
+
+    def set_content_length(self) -> None:
+        # How long the body is that goes with a HEAD is not known when the app gives none.
+        if self.bytes_sent:
+            super().set_content_length()
+
     def send_headers(self) -> None:
         self.cleanup_headers()
-        self.headers_sent = self._has_begun = True
         status = int(self.status[:3])
+        if status not in _FINAL:
+            raise ValueError(f"the status {self.status!r} is none that ends a request")
         if status in _WITHOUT_BODY:
             del self.headers["content-length"]
-        headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in self.headers.items()]
+        headers = [_checked(name, value) for name, value in self.headers.items()]
+        self._to_come = None if self._is_bodiless else _length(self.headers)
         self._unsent.append(head_frame(Head(status, headers)))
+        self.headers_sent = self._has_begun = True
 
     def _write(self, data: bytes) -> None:
-        if data and int(self.status[:3]) not in _WITHOUT_BODY:
-            self._unsent.append(frame(Kind.BODY, data))
+        if self._is_bodiless:
+            return
+        announced = data if self._to_come is None else data[: self._to_come]
+        for begin in range(0, len(announced), _PART_BYTES):
+            self._unsent.append(frame(Kind.BODY, announced[begin : begin + _PART_BYTES]))
+            self._flush()
+        if self._to_come is not None:
+            self._to_come -= len(announced)
+        if len(announced) < len(data):
+            raise ValueError("the body is longer than its Content-Length")
 
     def _flush(self) -> None:
-        self._connection.sendall(b"".join(self._unsent))
-        self._unsent.clear()
+        if self._unsent:
+            self._connection.sendall(b"".join(self._unsent))
+            self._unsent.clear()
 
     def log_exception(self, exc_info: Any) -> None:
         log.request_failed(self._request.method, self._request.path.decode("latin-1"), exc_info[1])
@@ -148,6 +221,25 @@ def _header_variables(request: Request) -> dict[str, str]:
         variables[name] = value
     # A body that came in chunks has its length now, and is not in chunks any more.
     variables.pop("HTTP_TRANSFER_ENCODING", None)
+    # Programs take the variable of this name for the proxy they are to use.
+    variables.pop("HTTP_PROXY", None)
     if request.body_bytes or "CONTENT_LENGTH" in variables:
         variables["CONTENT_LENGTH"] = str(request.body_bytes)
     return variables
+
+
+def _checked(name: str, value: str) -> tuple[bytes, bytes]:
+    """A header of a response, as it is sent."""
+    if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+        raise ValueError(f"{name!r}: {value!r} is no header")
+    return name.lower().encode("latin-1"), value.encode("latin-1")
+
+
+def _length(headers: Headers) -> int | None:
+    """What the headers of a response say of the length of its body."""
+    announced = headers.get("content-length")
+    if announced is None:
+        return None
+    if not announced.isdecimal():
+        raise ValueError(f"'Content-Length': {announced!r} is no length")
+    return int(announced)
