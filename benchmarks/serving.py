@@ -45,7 +45,8 @@ TEMPLATE = "<h1>Guests</h1>\n<ul>{% for guest in guests %}<li>{{ guest }}</li>{%
 PAGE = "<h1>Guests</h1>\n<ul><li>Ada</li><li>Grace</li><li>Edsger</li></ul>"
 
 MELEE = "-m melee serve . --host 127.0.0.1 --port 0"
-GUNICORN = f"-m gunicorn app:app --bind 127.0.0.1:0 --workers {AT_A_TIME} --no-control-socket"
+# A worker that is just being forked when gunicorn is told to end does not hear of it and waits for this grace to pass.
+GUNICORN = f"-m gunicorn app:app --bind 127.0.0.1:0 --workers {AT_A_TIME} --no-control-socket --graceful-timeout 3"
 
 
 @dataclass(frozen=True)
