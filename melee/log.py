@@ -8,6 +8,7 @@ import logging
 import sys
 from collections.abc import Mapping, MutableMapping
 from contextlib import AbstractContextManager
+from datetime import datetime, tzinfo
 from typing import IO, Any
 
 import structlog
@@ -190,12 +191,16 @@ def request_refused(client: tuple[str, int] | None, status: int) -> None:
     _log.info("refused what came over a connection", client=address, status=status)
 
 
-def app_wakes(name: str, reason: str) -> None:
-    _log.info(f"{name} wakes: {reason}")
+def app_wakes_for_request(name: str) -> None:
+    _log.info(f"{name} wakes: a request came")
 
 
-def app_sleeps(name: str, next_timer: str) -> None:
-    _log.info(f"{name} sleeps; next timer: {next_timer}")
+def app_wakes_for_timer(name: str, due_at: float | None, zone: tzinfo) -> None:
+    _log.info(f"{name} wakes: a timer is due at {_moment(due_at, zone)}")
+
+
+def app_sleeps(name: str, next_wake_at: float | None, zone: tzinfo) -> None:
+    _log.info(f"{name} sleeps; next timer: {_moment(next_wake_at, zone)}")
 
 
 def app_reloads(name: str) -> None:
@@ -210,5 +215,13 @@ def reload_failed(name: str, problem: str) -> None:
     _log.error(f"{name} cannot be loaded anew; the old version goes on", problem=problem)
 
 
+def worker_failed(problem: str) -> None:
+    _log.error("the object worker cannot serve", problem=problem)
+
+
 def server_stops(reason: str) -> None:
     _log.info("server stops", reason=reason)
+
+
+def _moment(at: float | None, zone: tzinfo) -> str:
+    return "none" if at is None else datetime.fromtimestamp(at, zone).isoformat(" ", "seconds")

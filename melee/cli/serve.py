@@ -19,6 +19,7 @@ from melee.project import Project
 from melee.server.object_worker import WorkerLost
 from melee.server.orders import order_reload, taking_orders
 from melee.server.server import Server
+from melee.server.signals import heeding_signals
 from melee.store.lock import FolderLock
 from melee.web.children import ParentLost
 from melee.web.target import AppFolder, Target, target_named
@@ -47,21 +48,23 @@ def serve(app: str, host: str, port: int) -> None:
     _ = target.config
     log.to_standard_output()
     allow_many_descriptors()
-    with _alone_on(target), listen(host, port) as listener, _call_sockets(target) as call_sockets:
-        click.echo(f"{visible(target.name)} on {url_of(host, listener)} (Ctrl-C stops it)")
-        if isinstance(target, AppFolder):
-            click.echo(f"data in {visible(str(target.project.data))}")
+    with _alone_on(target), listen(host, port) as listener:
         try:
-            uvloop.run(_serve(target, listener, call_sockets))
+            uvloop.run(_serve(target, host, listener))
         except (ParentLost, WorkerLost) as error:
             raise BadInput(str(error)) from error
     click.echo("stopped", err=True)
 
 
-async def _serve(target: Target, listener: socket.socket, call_sockets: list[socket.socket]) -> None:
-    server = Server(target, listener, call_sockets, SystemClock())
+async def _serve(target: Target, host: str, listener: socket.socket) -> None:
     async with contextlib.AsyncExitStack() as entered:
+        call_sockets = entered.enter_context(_call_sockets(target))
+        server = Server(target, listener, call_sockets, SystemClock())
+        # Before the first word: whoever reads it may press Ctrl-C at once.
+        entered.enter_context(heeding_signals(server.stop, server.begin_reload))
+        click.echo(f"{visible(target.name)} on {url_of(host, listener)} (Ctrl-C stops it)")
         if isinstance(target, AppFolder):
+            click.echo(f"data in {visible(str(target.project.data))}")
             await entered.enter_async_context(taking_orders(target.project.orders, server.reload))
         await server.run()
 

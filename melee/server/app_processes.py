@@ -2,14 +2,18 @@
 
 import asyncio
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from melee import log
 from melee.errors import BadInput
-from melee.server.object_worker import ObjectWorker, WorkerLost
+from melee.server.living import Living
+from melee.server.object_worker import ObjectWorker
 from melee.server.request_parent import RequestParent
 from melee.web.children import Children, ParentLost
 from melee.web.target import AppFolder, Target, target_named
+
+_LAST_SECONDS = 1
+"""What a process has for its end at the least, however long the requests took."""
 
 
 class AppProcesses:
@@ -25,6 +29,7 @@ class AppProcesses:
         self._parent: RequestParent | None = None
         self._workers: list[ObjectWorker] = []
         self._wake_at: list[float | None] = []
+        self._living = Living()
         self._changing = asyncio.Lock()
         self._retiring: set[asyncio.Task[None]] = set()
 
@@ -47,37 +52,41 @@ class AppProcesses:
         """Starts every process, and waits until each has loaded the app.
 
         Raises:
-            ParentLost, WorkerLost: one of them cannot.
+            ParentLost, WorkerLost: one of them cannot, or the end came first.
         """
         async with self._changing:
-            self._parent, self._workers = RequestParent(self._target), self._new_workers(self._target)
-            await _begin_all(self._parent, self._workers)
+            self._parent, self._workers = await self._loaded(self._target)
 
     async def children(self) -> Children:
         """The children that serve requests, of an app that is woken if it sleeps; `ParentLost` when it cannot start."""
-        if not self._parent:
-            async with self._changing:
-                if not self._parent:
-                    self._wake_workers("a request came")
-                    self._parent = RequestParent(self._target)
-                    self._parent.begin()
-        return await self._parent.children()
+        while True:
+            parent = self._parent or await self._woken_parent()
+            try:
+                return await parent.children()
+            except ParentLost:
+                # One that was replaced meanwhile is no reason to fail.
+                if parent is self._parent:
+                    raise
 
-    async def wake_workers(self, reason: str) -> None:
-        """Starts the object workers if they sleep."""
+    async def wake_for_timer(self) -> None:
+        """Starts the object workers, if they sleep."""
         async with self._changing:
-            self._wake_workers(reason)
+            if self.is_asleep and not self._living.is_ending:
+                log.app_wakes_for_timer(self._target.name, self.next_wake_at, self._target.config.zone)
+                self._begin_workers()
 
-    async def sleep(self) -> None:
-        """Ends every process, in order."""
+    async def sleep_if(self, may_sleep: Callable[[], bool]) -> None:
+        """Ends every process, in order, unless there is a reason not to by the time that it can be done."""
         async with self._changing:
-            parent, workers = self._parent, self._workers
+            if not may_sleep():
+                return
+            parent, self._parent = self._parent, None
             grace_seconds = self._target.config.server.grace_seconds
-            self._parent = None
             if parent:
-                await parent.retire(grace_seconds)
-            await _stop_all(workers, grace_seconds)
-            self._wake_at, self._workers = [worker.next_wake_at for worker in workers], []
+                await self._retire(parent, grace_seconds)
+            await self._living.end(self._workers, grace_seconds)
+            self._wake_at, self._workers = [worker.next_wake_at for worker in self._workers], []
+            log.app_sleeps(self._target.name, self.next_wake_at, self._target.config.zone)
 
     async def reload(self) -> None:
         """Serves what is on disk now, without failing a request.
@@ -86,69 +95,75 @@ class AppProcesses:
         request parent; its children finish what they serve.
 
         Raises:
-            BadInput, ParentLost, WorkerLost: the new app does not load. The old one goes on.
+            BadInput, ParentLost, WorkerLost: the new app does not load, or the end came first. The old one goes on.
         """
         async with self._changing:
-            target = self._read_anew()
-            parent, workers = RequestParent(target), self._new_workers(target)
-            try:
-                await _begin_all(parent, workers)
-            except (ParentLost, WorkerLost):
-                await _stop_all([parent, *workers], 0)
-                raise
-            old_parent, old_workers = self._parent, self._workers
-            grace_seconds = target.config.server.grace_seconds
-            await _stop_all(old_workers, grace_seconds)
+            target, before = self._read_anew(), self._target.config
+            parent, workers = await self._loaded(target)
+            await self._living.end(self._workers, before.server.grace_seconds)
+            old_parent = self._parent
             self._target, self._parent, self._workers = target, parent, workers
             if old_parent:
-                # No longer than a request may take, and meanwhile the next reload need not wait for it.
-                self._retire(old_parent, self._target.config.web.budget_seconds + grace_seconds)
+                # No longer than one of its requests may take; the next reload need not wait for that.
+                seconds = before.web.budget_seconds + before.server.grace_seconds
+                retiring = asyncio.create_task(self._retire(old_parent, seconds))
+                self._retiring.add(retiring)
+                retiring.add_done_callback(self._retiring.discard)
 
-    async def stop(self) -> None:
-        """Ends every process; a request that is still served is cut off."""
+    def begin_no_more(self) -> None:
+        """The end has come: what is being loaded is not waited for, and nothing is started from now on."""
+        self._living.begin_no_more()
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Ends every process within the grace time, or a second; a request that is still served is cut off."""
+        loop = asyncio.get_running_loop()
+        ends_at = loop.time() + grace_seconds
+        self.begin_no_more()
+        await self._living.end([self._parent] if self._parent else [], max(grace_seconds, _LAST_SECONDS))
+        await self._living.end_all(max(ends_at - loop.time(), _LAST_SECONDS))
+        await asyncio.gather(*self._retiring)
+
+    async def stop_at_once(self) -> None:
+        await self._living.end_all(_LAST_SECONDS)
+
+    async def _loaded(self, target: Target) -> tuple[RequestParent, list[ObjectWorker]]:
+        parent, workers = RequestParent(target), self._new_workers(target)
+        await self._living.load(*workers, parent)
+        return parent, workers
+
+    async def _woken_parent(self) -> RequestParent:
         async with self._changing:
-            parents = [self._parent] if self._parent else []
-            grace_seconds = self._target.config.server.grace_seconds
-            await _stop_all(parents, grace_seconds)
-            for retiring in self._retiring:
-                retiring.cancel()
-            await asyncio.gather(*self._retiring, return_exceptions=True)
-            await _stop_all(self._workers, grace_seconds)
+            if not self._parent:
+                parent = RequestParent(self._target)
+                if self.is_asleep:
+                    log.app_wakes_for_request(self._target.name)
+                    self._begin_workers()
+                self._living.begin(parent)
+                self._parent = parent
+            return self._parent
 
-    def _wake_workers(self, reason: str) -> None:
-        if self.is_asleep:
-            log.app_wakes(self._target.name, reason)
-        if not self._workers:
-            self._workers = self._new_workers(self._target)
-            for worker in self._workers:
-                worker.begin()
-
-    def _read_anew(self) -> Target:
-        target = target_named(self._target.argument, self._target.folder)
-        before, after = self._target.config.objects.workers, target.config.objects.workers
-        if before != after:
-            raise BadInput(f"[objects] workers was {before} and is {after}: stop the server and start it again")
-        return target
+    def _begin_workers(self) -> None:
+        workers = self._new_workers(self._target)
+        self._living.begin(*workers)
+        self._workers = workers
 
     def _new_workers(self, target: Target) -> list[ObjectWorker]:
         if not isinstance(target, AppFolder):
             return []
         return [ObjectWorker(target.project, listener, shard) for shard, listener in enumerate(self._listeners)]
 
-    def _retire(self, parent: RequestParent, seconds: float) -> None:
-        retiring = asyncio.create_task(parent.retire(seconds))
-        self._retiring.add(retiring)
-        retiring.add_done_callback(self._retiring.discard)
+    async def _retire(self, parent: RequestParent, seconds_at_most: float) -> None:
+        await parent.let_finish(seconds_at_most)
+        await self._living.end([parent], _LAST_SECONDS)
 
-
-async def _begin_all(parent: RequestParent, workers: list[ObjectWorker]) -> None:
-    """Starts processes and waits until each has loaded the app."""
-    for worker in workers:
-        worker.begin()
-    parent.begin()
-    await asyncio.gather(parent.children(), *(worker.loaded for worker in workers))
-
-
-async def _stop_all(processes: Sequence[RequestParent | ObjectWorker], grace_seconds: float) -> None:
-    if processes:
-        await asyncio.gather(*(process.stop(grace_seconds) for process in processes))
+    def _read_anew(self) -> Target:
+        """The target as it is on disk; `BadInput` when it cannot take the place of the one before."""
+        target = target_named(self._target.argument, self._target.folder)
+        old, new = self._target.config, target.config
+        for key, before, after in (
+            ("[objects] workers", old.objects.workers, new.objects.workers),
+            ("[server] trusted_proxies", old.server.trusted_proxies, new.server.trusted_proxies),
+        ):
+            if before != after:
+                raise BadInput(f"{key} was {before} and is {after}: stop the server and start it again")
+        return target

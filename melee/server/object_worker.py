@@ -9,9 +9,12 @@ from asyncio.subprocess import Process
 
 import msgspec
 
+from melee import log
 from melee.objects.report import Failed, Listening, Loaded, Stopped, read_report
 from melee.processes.supervisor import Supervisor, spawn
 from melee.project import Project
+
+_LAST_WORDS_SECONDS = 1
 
 
 class WorkerLost(Exception):
@@ -34,23 +37,31 @@ class ObjectWorker:
         self._supervisor = Supervisor(self)
         self._is_turning_away = False
         self._reading: asyncio.Task[None] | None = None
-        self.loaded: asyncio.Future[None] = self._loop.create_future()
-        """Done when the first process has imported the app; `WorkerLost` when it could not."""
+        self._trial: asyncio.Future[None] | None = None
         self.next_wake_at: float | None = None
         """When it has a timer to fire, as far as it said; while it has said nothing, this is the past."""
 
     def begin(self) -> None:
         self._supervisor.start()
 
+    async def load(self) -> None:
+        """Begins, and waits until the app is imported. If it cannot be, nothing is tried again.
+
+        Raises:
+            WorkerLost: why not.
+        """
+        self._trial = self._loop.create_future()
+        self.begin()
+        await self._trial
+
     async def stop(self, grace_seconds: float) -> None:
         """Ends the worker after what it runs; then `next_wake_at` says when one is needed."""
         await self._supervisor.stop(grace_seconds)
+        await self._hear_the_rest()
         self._turn_away(False)
 
     async def start(self) -> Process:
-        if self._reading:
-            await self._reading
-        self._turn_away(False)
+        await self._hear_the_rest()
         self.next_wake_at = 0
         reading, writing = os.pipe()
         try:
@@ -61,7 +72,8 @@ class ObjectWorker:
         return process
 
     def has_ended(self, again_in_seconds: float) -> None:
-        self._turn_away(again_in_seconds > 0)
+        if again_in_seconds:
+            self._turn_away(True)
 
     def _command(self, reports: int) -> list[str]:
         options = {
@@ -83,8 +95,16 @@ class ObjectWorker:
         with contextlib.closing(transport):
             while line := await reader.readline():
                 self._hear(line)
-        if not self.loaded.done():
-            self._fail("it ended before it had loaded the app; the log says why")
+        if self._is_on_trial:
+            self._fail("the object worker ended before it had loaded the app; the log says why")
+
+    async def _hear_the_rest(self) -> None:
+        """Takes in the last words of a process that has ended. What it started may keep the pipe open, and has nothing
+        to say."""
+        if self._reading:
+            _done, reading = await asyncio.wait([self._reading], timeout=_LAST_WORDS_SECONDS)
+            for task in reading:
+                task.cancel()
 
     def _hear(self, line: bytes) -> None:
         try:
@@ -94,24 +114,31 @@ class ObjectWorker:
             return
         match report:
             case Loaded():
-                if not self.loaded.done():
-                    self.loaded.set_result(None)
+                if self._trial and not self._trial.done():
+                    self._trial.set_result(None)
             case Listening(next_wake_at):
                 self._supervisor.serves()
+                self._turn_away(False)
                 self.next_wake_at = next_wake_at
             case Stopped(next_wake_at):
                 self.next_wake_at = next_wake_at
             case Failed(problem):
-                if not self.loaded.done():
-                    self._fail(problem)
+                self._fail(problem)
+
+    @property
+    def _is_on_trial(self) -> bool:
+        return self._trial is not None and not self._trial.done()
 
     def _fail(self, problem: str) -> None:
-        self.loaded.set_exception(WorkerLost(problem))
-        # So that nobody has to look at it.
-        self.loaded.exception()
+        if self._trial and not self._trial.done():
+            self._supervisor.let_end()
+            self._trial.set_exception(WorkerLost(problem))
+        else:
+            log.worker_failed(problem)
 
     def _turn_away(self, turns_away: bool) -> None:
-        """While no worker can be started, callers are told at once that their calls never began."""
+        """After a start that came to nothing, and until a worker listens, callers are told at once that their calls
+        never began."""
         if turns_away and not self._is_turning_away:
             self._loop.add_reader(self._listener.fileno(), self._hang_up)
         elif not turns_away and self._is_turning_away:

@@ -67,6 +67,9 @@ class Gateway:
         try:
             if not await self._serve_file(visit, receive):
                 await self._serve(visit, receive)
+        except asyncio.CancelledError:
+            # The server ends, and this took longer than the grace time.
+            await visit.refuse(503, retry_after_seconds=RETRY_AFTER_SECONDS)
         except Exception as error:  # noqa: BLE001 - a fault of ours must not go unseen, nor take the server with it
             log.gateway_failed(visit.id, error)
             await visit.refuse(500)
