@@ -50,7 +50,7 @@ class Stats(Durable):
 
 SCHEMA = "CREATE TABLE hits (n INTEGER NOT NULL);\nINSERT INTO hits VALUES (0);\n"
 
-_PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 60
 
 
 def write_app(folder: Path) -> Path:
@@ -66,7 +66,7 @@ def write_app(folder: Path) -> Path:
 def melee(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end; its warnings are errors."""
     return subprocess.run(
-        command(*arguments), capture_output=True, text=True, timeout=_PATIENCE_SECONDS, env=environment()
+        command(*arguments), capture_output=True, text=True, timeout=PATIENCE_SECONDS, env=environment()
     )
 
 
@@ -86,10 +86,14 @@ class DevServer:
     Attributes:
         printed: every line so far, standard error among it.
         url: where it serves; known from its first line.
+        environment: of the process.
     """
 
-    def __init__(self, folder: Path, *options: str) -> None:
-        self._command = command("dev", folder, "--port", "0", *options)
+    subcommand = "dev"
+
+    def __init__(self, app: Path | str, *options: str) -> None:
+        self._command = command(self.subcommand, app, "--port", "0", *options)
+        self.environment = environment()
         self._lines: queue.Queue[str | None] = queue.Queue()
         self.printed: list[str] = []
         self.url = ""
@@ -97,7 +101,13 @@ class DevServer:
 
     def __enter__(self) -> Self:
         self.process = subprocess.Popen(
-            self._command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment()
+            self._command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=self.environment,
+            # A terminal's Ctrl-C goes to the whole group.
+            start_new_session=True,
         )
         assert self.process.stdout
         self._reader = threading.Thread(target=self._read, args=(self.process.stdout,), daemon=True)
@@ -117,18 +127,18 @@ class DevServer:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        self._reader.join()
+        self._reader.join(PATIENCE_SECONDS)
         assert self.process.stdout
         self.process.stdout.close()
 
     def wait_for(self, text: str) -> str:
         """The next line that contains the text."""
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
                 line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
-                problem = f"it did not print {text!r} within {_PATIENCE_SECONDS} s, but:\n"
+                problem = f"it did not print {text!r} within {PATIENCE_SECONDS} s, but:\n"
                 raise AssertionError(problem + "".join(self.printed)) from None
             if line is None:
                 raise AssertionError(f"it ended without printing {text!r}, but:\n" + "".join(self.printed))
@@ -138,7 +148,7 @@ class DevServer:
     def get(self, path: str = "") -> tuple[int, str]:
         """Status and body of a page."""
         try:
-            with urllib.request.urlopen(self.url + path, timeout=_PATIENCE_SECONDS) as response:
+            with urllib.request.urlopen(self.url + path, timeout=PATIENCE_SECONDS) as response:
                 return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             with error:
@@ -146,7 +156,7 @@ class DevServer:
 
     def get_until(self, text: str) -> str:
         """Loads the first page again and again until it contains the text."""
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while text not in (body := self._body()):
             assert time.monotonic() < deadline, f"{text!r} never came, the last was {body!r}"
         return body
@@ -154,8 +164,8 @@ class DevServer:
     def stop(self, number: int = signal.SIGINT) -> int:
         """Sends a signal and returns the exit code."""
         self.process.send_signal(number)
-        code = self.process.wait(timeout=_PATIENCE_SECONDS)
-        self._reader.join()
+        code = self.process.wait(timeout=PATIENCE_SECONDS)
+        self._reader.join(PATIENCE_SECONDS)
         return code
 
     def _body(self) -> str:

@@ -1,0 +1,91 @@
+"""An app with nothing to do sleeps; a request or a timer wakes it."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from melee.testing import WorkerUnderTest
+from tests.melee.server.conftest import WriteApp
+from tests.melee.server.served import Answer, ServerUnderTest
+
+pytestmark = pytest.mark.slow
+
+SLEEPY = "[app]\ntimezone = 'Europe/Paris'\n[server]\nsleep_after_seconds = 0.5"
+
+
+def test_an_idle_app_sleeps_and_a_request_wakes_it(app: WriteApp) -> None:
+    with ServerUnderTest(app(SLEEPY)) as server:
+        server.wait_for("app sleeps; next timer: none")
+        assert server.children() == set()
+        assert server.ask() == Answer(200, "version 1", None)
+        server.wait_for("app wakes: a request came")
+        server.wait_for("app sleeps; next timer: none")
+        assert server.children() == set()
+
+
+def test_a_request_that_nobody_waits_for_any_more_does_not_spoil_the_waking(app: WriteApp) -> None:
+    with ServerUnderTest(app(SLEEPY)) as server:
+        server.wait_for("app sleeps")
+        server.ask_and_leave("hit/a")
+        server.wait_for("app wakes")
+        assert server.ask("hit/b").body == "1"
+
+
+def test_a_timer_wakes_the_app_in_time_and_lets_it_sleep_again(app: WriteApp) -> None:
+    with ServerUnderTest(app(SLEEPY)) as server:
+        # Far enough away to sleep before, whatever else the machine does.
+        due_at = float(server.ask("arm/a/8.0").body)
+        due = time.strftime("%H:%M:%S", time.gmtime(due_at))[2:]
+        assert f"{due}+0" in server.wait_for("app sleeps; next timer: 20")
+        assert server.children() == set()
+        assert f"{due}+0" in server.wait_for("app wakes: a timer is due at 20")
+        server.wait_for("timer Counter/a -> on_timer")
+        server.wait_for("app sleeps; next timer: none")
+        assert server.children() == set()
+        assert "a request came" not in "".join(server.printed)
+        assert server.ask("ask/a/fired").body == "1"
+        late_seconds = float(server.ask("ask/a/late_seconds").body)
+        assert 0 <= late_seconds < 1
+
+
+def test_a_request_under_way_keeps_the_app_awake(app: WriteApp) -> None:
+    with ServerUnderTest(app(SLEEPY)) as server:
+        assert server.ask("sleep/3.0") == Answer(200, "slept", None)
+        assert "sleeps" not in "".join(server.printed)
+        server.wait_for("app sleeps")
+
+
+def test_ten_nights_leave_nothing_behind(app: WriteApp) -> None:
+    with ServerUnderTest(app("[server]\nsleep_after_seconds = 0.001")) as server:
+        server.wait_for("app sleeps")
+        descriptors = server.descriptors()
+        for night in range(10):
+            assert server.ask("hit/a").body == str(night + 1)
+            server.wait_for("app sleeps")
+            assert server.children() == set()
+            assert server.descriptors() == descriptors
+
+
+def test_timers_that_came_due_while_the_server_was_down_fire_at_its_start(app: WriteApp, tmp_path: Path) -> None:
+    folder = app()
+    an_hour_ago = time.time() - 3600
+    with WorkerUnderTest(folder, data=folder / "data", now=an_hour_ago) as worker:
+        worker.classes["Counter"].get("a").arm(1)  # type: ignore[attr-defined]
+    with ServerUnderTest(folder) as server:
+        server.wait_for("timer Counter/a -> on_timer")
+        assert server.ask("ask/a/fired").body == "1"
+
+
+def test_a_thousand_overdue_timers_fire_while_requests_are_served(app: WriteApp) -> None:
+    folder = app()
+    with WorkerUnderTest(folder, data=folder / "data", now=time.time() - 3600) as worker:
+        for id in range(1000):
+            worker.classes["Counter"].get(str(id)).arm(1)  # type: ignore[attr-defined]
+    with ServerUnderTest(folder) as server:
+        assert server.ask("hit/visitor").body == "1"
+        fired_before = sum("on_timer" in line for line in server.printed)
+        for _ in range(1000):
+            server.wait_for("on_timer")
+        assert fired_before < 1000
+        assert {server.ask(f"ask/{id}/fired").body for id in (0, 500, 999)} == {"1"}
