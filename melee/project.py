@@ -177,7 +177,7 @@ class Project:
         sys.path.insert(0, str(self.folder))
         try:
             module = importlib.import_module("app")
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise NotAnApp(str(self.folder), f"app.py does not load: {problem_of(error, self.folder)}") from error
         if not callable(getattr(module, "app", None)):
             raise NotAnApp(str(self.folder), "app.py defines no `app`; write `app = App(__name__)`")
@@ -218,13 +218,13 @@ def is_code_of(folder: Path, name: str, module: ModuleType) -> bool:
     return not path.is_relative_to(folder / "tests") and any(Path(place) in found for place in places if place)
 
 
-def problem_of(error: Exception, folder: Path) -> str:
+def problem_of(error: BaseException, folder: Path) -> str:
     """Why something in a folder cannot be imported, in one line without a traceback: `lib/stats.py:12: SyntaxError: …`,
-    with the last place in the folder's own files."""
+    with the last place in the folder's own files, if it was there."""
     if isinstance(error, SyntaxError) and error.filename:
-        place, message = f"{error.filename}:{error.lineno}", error.msg
+        place, message = f"{error.filename}:{error.lineno}: ", error.msg
     else:
         every = traceback.extract_tb(error.__traceback__)
         frames = [frame for frame in every if Path(frame.filename).is_relative_to(folder)]
-        place, message = (f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "app.py"), str(error)
-    return f"{place.removeprefix(f'{folder}/')}: {type(error).__name__}: {' '.join(message.split())}"
+        place, message = (f"{frames[-1].filename}:{frames[-1].lineno}: " if frames else ""), str(error)
+    return f"{place.removeprefix(f'{folder}/')}{type(error).__name__}: {' '.join(message.split())}"

@@ -3,6 +3,7 @@
 It imports the app once, opens no database, and forks the children that serve requests.
 """
 
+import os
 import socket
 import sys
 from contextlib import ExitStack
@@ -13,8 +14,8 @@ import click
 from melee import clock, log
 from melee.clock import SystemClock
 from melee.errors import BadInput
-from melee.objects.client import Client
 from melee.objects.request import owned_by
+from melee.objects.workers import workers_of
 from melee.processes.control import Asked, Channel, Failed
 from melee.processes.forker import Forker
 from melee.processes.parent import end_with_parent
@@ -31,6 +32,8 @@ def main(target: str, control: int, parent: int) -> None:
     """Fork a child for each request that TARGET is to serve."""
     end_with_parent(parent)
     log.to_standard_output()
+    # What the app starts has no part in it.
+    os.set_inheritable(control, False)
     connection = socket.socket(fileno=control)
     try:
         serving = target_named(target, Path())
@@ -49,7 +52,7 @@ def _reaching_objects_of(target: Target) -> ExitStack:
     entered.enter_context(clock.installed(time, target.config.zone))
     if isinstance(target, AppFolder):
         # It connects when a child makes its first call.
-        entered.enter_context(owned_by(Client(target.project.socket, time)))
+        entered.enter_context(owned_by(workers_of(target.project, time)))
     return entered
 
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -64,17 +65,19 @@ class PlainCallable:
         return config_in(self.folder)
 
     def load(self) -> WsgiApp:
-        """Raises `NotAnApp` when it cannot be imported or called."""
+        """Raises `NotAnApp` when it cannot be imported or called, with the place and the reason."""
         module, _, name = self.argument.partition(":")
         sys.path.insert(0, str(self.folder))
         try:
             found: Any = importlib.import_module(module)
-            for part in name.split("."):
-                found = getattr(found, part)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise NotAnApp(self.argument, f"it does not load: {problem_of(error, self.folder)}") from error
+        try:
+            found = attrgetter(name)(found)
+        except AttributeError:
+            raise NotAnApp(self.argument, f"the module {module} has no `{name}`") from None
         if not callable(found):
-            raise NotAnApp(self.argument, f"it is {type(found).__name__}, which cannot be called as WSGI apps are")
+            raise NotAnApp(self.argument, f"it is a {type(found).__name__}, which cannot be called as WSGI apps are")
         app: WsgiApp = found
         return app
 

@@ -13,13 +13,13 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from melee.processes.control import Channel, Ended, Fork, Forked, Kill, Loaded, Told
+from melee.processes.control import Channel, Ended, Failed, Fork, Forked, Kill, Loaded, Told
 from melee.processes.forker import Forker
 
 WAIT_SECONDS = 60
 
 Work = Callable[[socket.socket], None]
-Told_ = TypeVar("Told_", Loaded, Forked, Ended)
+Told_ = TypeVar("Told_", Loaded, Failed, Forked, Ended)
 
 
 def obey(connection: socket.socket) -> None:
@@ -82,7 +82,7 @@ class Asking:
     def __init__(self, pid: int, control: socket.socket) -> None:
         control.settimeout(WAIT_SECONDS)
         self.pid, self._channel = pid, Channel(control, Told)
-        self._told: deque[Loaded | Forked | Ended] = deque()
+        self._told: deque[Loaded | Failed | Forked | Ended] = deque()
         self._children: list[Child] = []
 
     def next(self, kind: type[Told_]) -> Told_:
@@ -101,9 +101,13 @@ class Asking:
 
     def forked(self) -> Child:
         """The next child."""
-        child = Child(self.next(Forked).pid, socket.socket(fileno=self._channel.take_descriptor()))
+        child = Child(*self.forked_with_connection())
         self._children.append(child)
         return child
+
+    def forked_with_connection(self) -> tuple[int, socket.socket]:
+        """The same of a child that does not obey: its process id, and our end of its socket."""
+        return self.next(Forked).pid, socket.socket(fileno=self._channel.take_descriptor())
 
     def child(self) -> Child:
         self.ask_for(1)

@@ -44,8 +44,8 @@ def says(body: str | bytes, status: str = "200 OK") -> WsgiApp:
     return app
 
 
-def post(body: bytes, headers: list[tuple[bytes, bytes]] | None = None) -> Request:
-    return get(method="POST", body=body, body_bytes=len(body), headers=headers)
+def post(body: bytes, headers: list[tuple[bytes, bytes]] | None = None, path: bytes = b"/") -> Request:
+    return get(path, headers, method="POST", body=body, body_bytes=len(body))
 
 
 @dataclass
