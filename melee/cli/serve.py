@@ -14,8 +14,8 @@ from melee.cli.words import visible
 from melee.clock import SystemClock
 from melee.errors import BadInput
 from melee.objects.listener import allow_many_descriptors
-from melee.objects.listener import listen as listen_for_calls
 from melee.project import Project
+from melee.server.call_sockets import call_sockets
 from melee.server.object_worker import WorkerLost
 from melee.server.orders import order_reload, taking_orders
 from melee.server.server import Server
@@ -58,8 +58,8 @@ def serve(app: str, host: str, port: int) -> None:
 
 async def _serve(target: Target, host: str, listener: socket.socket) -> None:
     async with contextlib.AsyncExitStack() as entered:
-        call_sockets = entered.enter_context(_call_sockets(target))
-        server = Server(target, listener, call_sockets, SystemClock())
+        sockets = entered.enter_context(call_sockets(target.project)) if isinstance(target, AppFolder) else []
+        server = Server(target, listener, sockets, SystemClock())
         # Before the first word: whoever reads it may press Ctrl-C at once.
         entered.enter_context(heeding_signals(server.stop, server.begin_reload))
         click.echo(f"{visible(target.name)} on {url_of(host, listener)} (Ctrl-C stops it)")
@@ -80,18 +80,6 @@ def _alone_on(target: Target) -> Iterator[None]:
         yield
     finally:
         lock.release()
-
-
-@contextlib.contextmanager
-def _call_sockets(target: Target) -> Iterator[list[socket.socket]]:
-    """The sockets on which objects are called, open as long as the server is there."""
-    if not isinstance(target, AppFolder):
-        yield []
-        return
-    path = target.project.socket
-    with listen_for_calls(path) as listening:
-        yield [listening]
-    path.unlink(missing_ok=True)
 
 
 @click.command()

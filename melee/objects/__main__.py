@@ -106,7 +106,7 @@ def main(
     """Serve the durable objects of the app in FOLDER."""
     if parent is not None:
         end_with_parent(parent)
-    log.to_json()
+    log.to_standard_output()
     told = Reports(reports)
     try:
         place = Place(Shard(shard, of), _socket(listener), _socket(peers), told, grace)

@@ -1,11 +1,11 @@
 """The processes of one app: all of them, the object workers alone, or none while it sleeps."""
 
 import asyncio
-import socket
 from collections.abc import Callable, Sequence
 
 from melee import log
 from melee.errors import BadInput
+from melee.server.call_sockets import CallSockets
 from melee.server.living import Living
 from melee.server.object_worker import ObjectWorker
 from melee.server.request_parent import RequestParent
@@ -21,11 +21,11 @@ class AppProcesses:
 
     Args:
         target: what is served.
-        listeners: the sockets of its object workers; none for a target that has no objects.
+        call_sockets: those of its object workers; none for a target that has no objects.
     """
 
-    def __init__(self, target: Target, listeners: Sequence[socket.socket]) -> None:
-        self._target, self._listeners = target, listeners
+    def __init__(self, target: Target, call_sockets: Sequence[CallSockets]) -> None:
+        self._target, self._call_sockets = target, call_sockets
         self._parent: RequestParent | None = None
         self._workers: list[ObjectWorker] = []
         self._wake_at: list[float | None] = []
@@ -150,7 +150,7 @@ class AppProcesses:
     def _new_workers(self, target: Target) -> list[ObjectWorker]:
         if not isinstance(target, AppFolder):
             return []
-        return [ObjectWorker(target.project, listener, shard) for shard, listener in enumerate(self._listeners)]
+        return [ObjectWorker(target.project, sockets) for sockets in self._call_sockets]
 
     async def _retire(self, parent: RequestParent, seconds_at_most: float) -> None:
         await parent.let_finish(seconds_at_most)

@@ -13,6 +13,7 @@ from melee import log
 from melee.objects.report import Failed, Listening, Loaded, Stopped, read_report
 from melee.processes.supervisor import Supervisor, spawn
 from melee.project import Project
+from melee.server.call_sockets import CallSockets
 
 _LAST_WORDS_SECONDS = 1
 
@@ -25,14 +26,13 @@ class ObjectWorker:
     """Keeps one object worker alive.
 
     Args:
-        listener: where its callers come in. It stays open while no worker runs, so that they wait for the next one.
-        shard: which part of the objects it owns.
+        sockets: where it is called. They stay open while no worker runs.
     """
 
     name = "object worker"
 
-    def __init__(self, project: Project, listener: socket.socket, shard: int) -> None:
-        self._project, self._listener, self._shard = project, listener, shard
+    def __init__(self, project: Project, sockets: CallSockets) -> None:
+        self._project, self._sockets = project, sockets
         self._loop = asyncio.get_running_loop()
         self._supervisor = Supervisor(self)
         self._is_turning_away = False
@@ -65,7 +65,8 @@ class ObjectWorker:
         self.next_wake_at = 0
         reading, writing = os.pipe()
         try:
-            process = await spawn(self._command(writing), self._listener.fileno(), writing, folder=self._project.folder)
+            descriptors = [writing, *(listening.fileno() for listening in self._sockets.listening)]
+            process = await spawn(self._command(writing), *descriptors, folder=self._project.folder)
         finally:
             os.close(writing)
         self._reading = asyncio.create_task(self._read(reading))
@@ -76,13 +77,17 @@ class ObjectWorker:
             self._turn_away(True)
 
     def _command(self, reports: int) -> list[str]:
-        options = {
+        options: dict[str, object] = {
             "--data": self._project.data,
-            "--listener": self._listener.fileno(),
+            "--shard": self._sockets.shard.number,
+            "--of": self._sockets.shard.of,
+            "--listener": self._sockets.callers.fileno(),
             "--reports": reports,
             "--parent": os.getpid(),
             "--grace": self._project.config.server.grace_seconds,
         }
+        if self._sockets.peers:
+            options["--peers"] = self._sockets.peers.fileno()
         pairs = [str(part) for option in options.items() for part in option]
         return [sys.executable, "-m", "melee.objects", str(self._project.folder), *pairs]
 
@@ -139,13 +144,17 @@ class ObjectWorker:
     def _turn_away(self, turns_away: bool) -> None:
         """After a start that came to nothing, and until a worker listens, callers are told at once that their calls
         never began."""
-        if turns_away and not self._is_turning_away:
-            self._loop.add_reader(self._listener.fileno(), self._hang_up)
-        elif not turns_away and self._is_turning_away:
-            self._loop.remove_reader(self._listener.fileno())
+        if turns_away == self._is_turning_away:
+            return
         self._is_turning_away = turns_away
+        for listening in self._sockets.listening:
+            if turns_away:
+                self._loop.add_reader(listening.fileno(), _hang_up, listening)
+            else:
+                self._loop.remove_reader(listening.fileno())
 
-    def _hang_up(self) -> None:
-        with contextlib.suppress(OSError):
-            caller, _address = self._listener.accept()
-            caller.close()
+
+def _hang_up(listening: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        caller, _address = listening.accept()
+        caller.close()

@@ -9,6 +9,7 @@ from melee import log
 from melee.clock import Clock
 from melee.errors import BadInput
 from melee.server.app_processes import AppProcesses
+from melee.server.call_sockets import CallSockets
 from melee.server.front import Front
 from melee.server.object_worker import WorkerLost
 from melee.server.wakeups import Wakeups
@@ -24,13 +25,13 @@ class Server:
 
     Args:
         listener: where visitors come in, bound and listening.
-        worker_sockets: the listening sockets of the object workers.
+        call_sockets: those of the object workers.
     """
 
-    def __init__(self, target: Target, listener: socket.socket, worker_sockets: list[socket.socket], clock: Clock):
+    def __init__(self, target: Target, listener: socket.socket, call_sockets: list[CallSockets], clock: Clock):
         config = target.config
         self._listener, self._clock = listener, clock
-        self._processes = AppProcesses(target, worker_sockets)
+        self._processes = AppProcesses(target, call_sockets)
         self._wakeups = Wakeups(clock, config.server.sleep_after_seconds)
         self._gateway = Gateway(self._processes.children, config.web, target.folder / "static", clock)
         self._front = Front(self._gateway, config.server.trusted_proxies)
