@@ -8,15 +8,25 @@ import msgspec
 import pytest
 
 from melee.cli.dev import LOOK_SECONDS
+from melee.cli.serve import serve
 from melee.objects.registry import RETRY_SECONDS_AT_MOST
 from melee.objects.request import CALL_SECONDS, ID_CHARACTERS_AT_MOST
-from melee.project import Config, ObjectsConfig
+from melee.processes.supervisor import PAUSE_SECONDS_AT_MOST
+from melee.project import Config, ObjectsConfig, ServerConfig, WebConfig
+from melee.server.wakeups import AHEAD_SECONDS
 from melee.store.connection import BUSY_SECONDS
+from melee.web.body import BODY_BYTES_AT_MOST
+from melee.web.limits import CONNECTIONS_AT_MOST, HEADER_BYTES_AT_MOST, URL_BYTES_AT_MOST
+from snippets.what_melee_cannot_do.importing import LINES_AT_ONCE
 
 DOCS = Path(__file__).parents[2] / "docs"
 DURABLE = "guide/durable-objects.md"
-DEFAULTS = ObjectsConfig()
+SERVING = "guide/serving.md"
+CANNOT = "guide/what-melee-cannot-do.md"
+DEFAULTS, WEB, SERVER = ObjectsConfig(), WebConfig(), ServerConfig()
 WORDS = {1: "once a second", 5: "five seconds", 60: "a minute"}
+NUMBERS = {4: "Four"}
+PORT = next(option.default for option in serve.params if option.name == "port")
 
 
 @pytest.mark.parametrize(
@@ -27,8 +37,27 @@ WORDS = {1: "once a second", 5: "five seconds", 60: "a minute"}
         (DURABLE, f"when nobody calls it** for {WORDS[int(DEFAULTS.idle_seconds)]}"),
         (DURABLE, f"when more than {DEFAULTS.open_at_most} objects are open"),
         (DURABLE, f"2, 4, 8 seconds, up to {RETRY_SECONDS_AT_MOST // 60} minutes"),
-        ("reference/commands.md", f"| `[objects] idle_seconds` | {DEFAULTS.idle_seconds:g} |"),
-        ("reference/commands.md", f"| `[objects] open_at_most` | {DEFAULTS.open_at_most} |"),
+        (SERVING, f"The port is {PORT} if you"),
+        (SERVING, f"**It takes a slot.** There are {WEB.slots}."),
+        (SERVING, f"has a budget of {WEB.budget_seconds} seconds"),
+        (SERVING, f"body is larger than {BODY_BYTES_AT_MOST // 1024**2} MiB"),
+        (SERVING, f"address is longer than {URL_BYTES_AT_MOST // 1024} KiB"),
+        (SERVING, f"headers are larger than {HEADER_BYTES_AT_MOST // 1024} KiB"),
+        (SERVING, f"more than {WEB.backlog} requests wait"),
+        (SERVING, f"more than {CONNECTIONS_AT_MOST:,} clients"),
+        (SERVING, f"the {WEB.budget_seconds} seconds were over"),
+        (SERVING, f"{NUMBERS[WEB.slots]} requests at once"),
+        (SERVING, f"after {SERVER.sleep_after_seconds} seconds, if"),
+        (SERVING, f"in the next {SERVER.sleep_after_seconds} either"),
+        (SERVING, f"started {AHEAD_SECONDS} seconds ahead"),
+        (SERVING, f"have {SERVER.grace_seconds} seconds to end"),
+        (SERVING, f"killed after {SERVER.grace_seconds} seconds, which is just what melee may need"),
+        (SERVING, f"after longer and longer ones, up to {PAUSE_SECONDS_AT_MOST} seconds"),
+        (CANNOT, f"longer than {WEB.budget_seconds} seconds"),
+        (CANNOT, f"the same {WEB.budget_seconds} seconds"),
+        (CANNOT, f"upload above {BODY_BYTES_AT_MOST // 1024**2} MiB"),
+        (CANNOT, f"takes {LINES_AT_ONCE} lines"),
+        (CANNOT, f"takes the next {LINES_AT_ONCE}"),
         ("reference/commands.md", f"bout {WORDS[LOOK_SECONDS]}"),
         ("reference/errors.md", f"for more than {WORDS[BUSY_SECONDS]}"),
         ("tutorial/5-work-that-happens-on-its-own.md", f"bout {WORDS[LOOK_SECONDS]}"),
@@ -44,11 +73,13 @@ def test_the_python_that_a_reader_needs_is_the_one_that_pip_asks_for(file: str) 
     assert f"You need Python {oldest.removeprefix('>=')} or newer" in (DOCS.parent / file).read_text()
 
 
-def test_the_table_of_melee_toml_names_each_key_and_no_other() -> None:
-    listed = re.findall(r"^\| `(\[\w+\] \w+)` \|", (DOCS / "reference" / "commands.md").read_text(), re.MULTILINE)
-    sections = {section.name: section.type for section in msgspec.structs.fields(Config)}
-    keys = [f"[{name}] {key.name}" for name, section in sections.items() for key in msgspec.structs.fields(section)]
-    assert sorted(listed) == sorted(keys)
+def test_the_table_of_melee_toml_has_each_key_with_its_default_and_no_other() -> None:
+    page = (DOCS / "reference" / "commands.md").read_text()
+    listed = dict(re.findall(r"^\| `(\[\w+\] \w+)` \| ([^|]+) \|", page, re.MULTILINE))
+    sections = msgspec.to_builtins(Config())
+    defaults = {f"[{name}] {key}": value for name, section in sections.items() for key, value in section.items()}
+    in_words = {"[app] timezone": "the machine's", "[server] trusted_proxies": "none"}
+    assert listed == {key: in_words.get(key, f"{value}") for key, value in defaults.items()}
 
 
 def test_the_board_keeps_as_many_days_as_its_readme_says() -> None:
