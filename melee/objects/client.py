@@ -18,18 +18,21 @@ TRIES_AT_MOST = 3
 
 
 class AnswerTo:
-    """Shows to other threads whether the answer to a request that was sent is there, before the one that waits for it
-    has come to read it."""
+    """Shows to other threads whether the answer to a request has come, before the one that asks has come to read it.
+
+    What this says and what is in the connection never miss each other: an answer is in one of them at each moment.
+    """
 
     def __init__(self) -> None:
-        self._awaited_on: socket.socket | None = None
+        self._connection: socket.socket | None = None
+        self._has_come = False
 
     @property
     def has_come(self) -> bool:
-        """False as long as the whole request is on its way and nothing came back."""
-        connection = self._awaited_on
-        if connection is None:
-            return True
+        """False from the beginning until something comes back, or it is certain that nothing will."""
+        connection = self._connection
+        if self._has_come or connection is None:
+            return self._has_come
         poll = select.poll()
         try:
             poll.register(connection, select.POLLIN)
@@ -38,14 +41,18 @@ class AnswerTo:
             # Closed at this moment.
             return True
 
-    def wait_on(self, connection: socket.socket) -> None:
-        """Returns when there is something to read, which is left there: at each moment an answer that has come can be
-        found by what this says, or by what is in the connection."""
-        self._awaited_on = connection
-        try:
-            connection.recv(1, socket.MSG_PEEK)
-        finally:
-            self._awaited_on = None
+    def expect_on(self, connection: socket.socket) -> None:
+        """The request is sent there now."""
+        self._connection, self._has_come = connection, False
+
+    def wait(self) -> None:
+        """Returns when there is something to read, and leaves it there."""
+        assert self._connection
+        self._connection.recv(1, socket.MSG_PEEK)
+        self._has_come = True
+
+    def end(self) -> None:
+        self._has_come = True
 
 
 class Client:
@@ -71,11 +78,14 @@ class Client:
             Overloaded: refused, too much is waiting already.
             ObjectError: what became of the call, from the worker.
         """
-        attempt = _Attempt(request, self._clock, self._call_seconds, answer or AnswerTo())
+        answer = answer or AnswerTo()
+        attempt = _Attempt(request, self._clock, self._call_seconds, answer)
         try:
             connection, outcome = self._exchanged(attempt)
         except TimeoutError:
             raise attempt.too_late() from None
+        finally:
+            answer.end()
         self._idle.append(connection)
         if isinstance(outcome, MeleeError):
             raise outcome
@@ -148,6 +158,7 @@ class _Attempt:
             raise
 
     def _exchange(self, connection: socket.socket) -> Outcome:
+        self._awaited.expect_on(connection)
         try:
             self._limit(connection)
             connection.sendall(self._frame)
@@ -173,7 +184,7 @@ class _Attempt:
 
     def _answer(self, connection: socket.socket) -> Outcome:
         self._limit(connection)
-        self._awaited.wait_on(connection)
+        self._awaited.wait()
         header = self._receive(connection, HEADER.size)
         return read_reply(self._receive(connection, payload_length(header)), self._request)
 

@@ -13,7 +13,7 @@ import pytest
 
 from melee.clock import SystemClock
 from melee.errors import CallTimeout, MeleeError, ObjectUnavailable, OutcomeUnknown, Overloaded
-from melee.objects.client import TRIES_AT_MOST, Client
+from melee.objects.client import TRIES_AT_MOST, AnswerTo, Client
 from melee.objects.protocol import HEADER, Failed, reply_frame, request_frame
 from melee.objects.request import Call
 
@@ -198,3 +198,29 @@ def answered(listener: socket.socket, answer: bytes) -> socket.socket:
     caller.recv(65536)
     caller.sendall(reply_frame(answer))
     return caller
+
+
+def test_an_answer_has_come_from_its_first_byte_on_whether_it_was_read_or_not() -> None:
+    answer = AnswerTo()
+    ours, theirs = socket.socketpair()
+    with theirs:
+        assert not answer.has_come
+        answer.expect_on(ours)
+        assert not answer.has_come
+        theirs.send(b"[")
+        assert answer.has_come
+        answer.wait()
+        assert ours.recv(1) == b"["
+        assert answer.has_come
+        # It was not the answer, and the request goes to another connection.
+        answer.expect_on(ours)
+        assert not answer.has_come
+        ours.close()
+        assert answer.has_come
+
+
+def test_an_answer_that_will_not_come_is_waited_for_no_longer(tmp_path: Path) -> None:
+    answer = AnswerTo()
+    with closing(Client(tmp_path / "none.sock", SystemClock())) as client, pytest.raises(ObjectUnavailable):
+        client.ask(CALL, answer)
+    assert answer.has_come

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,15 +18,16 @@ class Started:
     Args:
         listener: the descriptor of the listening socket.
         options: more of the command line.
+        passed: descriptors that they name.
     """
 
-    def __init__(self, app: Path, data: Path, listener: int, *options: str) -> None:
+    def __init__(self, app: Path, data: Path, listener: int, *options: str, passed: Sequence[int] = ()) -> None:
         self._from_worker, to_server = os.pipe()
         self._lines = os.fdopen(self._from_worker, "rb")
         command = [sys.executable, "-m", "melee.objects", str(app), "--data", str(data), "--listener", str(listener)]
         command += ["--reports", str(to_server), "--parent", str(os.getpid()), *options]
         self.process = subprocess.Popen(
-            command, pass_fds=[listener, to_server], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            command, pass_fds=[listener, to_server, *passed], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         os.close(to_server)
 
