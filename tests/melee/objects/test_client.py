@@ -204,19 +204,21 @@ def test_an_answer_has_come_from_its_first_byte_on_whether_it_was_read_or_not() 
     answer = AnswerTo()
     ours, theirs = socket.socketpair()
     with theirs:
-        assert not answer.has_come
+        seen = [answer.has_come]
         answer.expect_on(ours)
-        assert not answer.has_come
+        seen.append(answer.has_come)
         theirs.send(b"[")
-        assert answer.has_come
+        seen.append(answer.has_come)
         answer.wait()
         assert ours.recv(1) == b"["
-        assert answer.has_come
+        seen.append(answer.has_come)
+        assert seen == [False, False, True, True]
         # It was not the answer, and the request goes to another connection.
         answer.expect_on(ours)
-        assert not answer.has_come
+        seen = [answer.has_come]
         ours.close()
-        assert answer.has_come
+        seen.append(answer.has_come)
+        assert seen == [False, True]
 
 
 def test_an_answer_that_will_not_come_is_waited_for_no_longer(tmp_path: Path) -> None:
