@@ -90,13 +90,15 @@ class Forker:
 
     def _fork(self) -> None:
         theirs, ours = socket.socketpair()
-        with theirs, ours:
-            flush_output()
-            pid = os.fork()
-            if pid == 0:
-                run_as_child(self._pid, lambda: _close_all(*self._own, theirs), lambda: self._work(ours))
+        with theirs:
+            with ours:
+                flush_output()
+                pid = os.fork()
+                if pid == 0:
+                    run_as_child(self._pid, lambda: _close_all(*self._own, theirs), lambda: self._work(ours))
             lead_a_group(pid)
-            # One that nobody hears of ends by itself: the other end of its socket is closed.
+            # From here on the child alone holds its end, so that it closes when the child ends. One that nobody hears
+            # of ends by itself: the other end is closed, too.
             self._tell(Forked(pid), theirs.fileno())
             self._children.add(pid)
 
