@@ -52,9 +52,12 @@ class RequestChild:
             sent = socket.send_fds(self._socket, [message], descriptors)
             if sent < len(message):
                 await self._loop.sock_sendall(self._socket, message[sent:])
-        except ConnectionError:
-            self._leave()
-            raise ChildLost(self.pid, None) from None
+        except BaseException as error:
+            # It has a part of the request at most, and so cannot be given another.
+            self._give_up()
+            if isinstance(error, ConnectionError):
+                raise ChildLost(self.pid, None) from None
+            raise
         response = self._response = Response()
         self._loop.add_reader(self._socket.fileno(), self._read)
         return response
@@ -104,6 +107,11 @@ class RequestChild:
 
     def _break_off(self, response: "Response") -> None:
         response.break_off(ChildLost(self.pid, self.ended.result() if self.ended.done() else None))
+        self._give_up()
+
+    def _give_up(self) -> None:
+        """Nothing more can come of this child, which may have closed its connection and run on."""
+        self.kill()
         self._leave()
 
     def _leave(self) -> None:

@@ -10,6 +10,8 @@ from typing import assert_never
 from melee.processes.control import Channel, Ended, Failed, Fork, Forked, Kill, Loaded, Told
 from melee.web.child import ChildState, RequestChild
 
+_PAUSE_SECONDS = 0.5
+
 
 class ParentLost(Exception):
     """The request parent ended, or never got as far as to fork children; why, in one line."""
@@ -53,7 +55,7 @@ class Children:
 
     def retire(self) -> None:
         """No more requests will come: the children that wait end now, those that serve after their response, and the
-        parent after the last of them."""
+        parent after the last of them. Then `lost` is done."""
         self._is_retired = True
         self._waiting.put_nowait(None)
         for child in self._in_state(ChildState.WAITING):
@@ -62,6 +64,7 @@ class Children:
 
     def close(self) -> None:
         """Ends the parent, and with it every child, at once."""
+        self._end_what_it_left()
         self._lose("it was stopped")
 
     def is_done_with(self, child: RequestChild) -> None:
@@ -70,7 +73,6 @@ class Children:
             self._waiting.put_nowait(child)
         else:
             child.close()
-            self._end_when_done()
 
     def kill(self, child: RequestChild) -> None:
         """Ends a child and all that it started."""
@@ -91,6 +93,17 @@ class Children:
             self._asked += missing
             self._send(Fork(missing))
 
+    def _ask_later(self) -> None:
+        """Replaces a child that ended before it had a request, but not so fast that they do nothing but end."""
+
+        def ask() -> None:
+            self._asked -= 1
+            self._ask_for_spares()
+
+        # Until then it counts as asked for, so that nobody else does.
+        self._asked += 1
+        self._loop.call_later(_PAUSE_SECONDS, ask)
+
     def _send(self, message: Fork | Kill) -> None:
         try:
             self._channel.send(message)
@@ -104,7 +117,9 @@ class Children:
             self._lose("the request parent ended")
             return
         for message in messages:
-            self._hear(message)
+            # One of them may have been the end.
+            if not self.lost.done():
+                self._hear(message)
 
     def _hear(self, message: Loaded | Failed | Forked | Ended) -> None:
         match message:
@@ -119,14 +134,17 @@ class Children:
                 self._living[pid] = child
                 self.is_done_with(child)
             case Ended(pid, exit_code):
-                self._living.pop(pid).has_ended(exit_code)
+                child = self._living.pop(pid)
+                if child.state is ChildState.WAITING:
+                    self._ask_later()
+                child.has_ended(exit_code)
                 self._ask_for_spares()
                 self._end_when_done()
             case _:
                 assert_never(message)
 
     def _end_when_done(self) -> None:
-        if self._is_retired and not self._in_state(ChildState.SERVING):
+        if self._is_retired and not self._living:
             self._lose("it has nothing more to serve")
 
     def _lose(self, problem: str) -> None:
