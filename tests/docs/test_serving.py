@@ -18,7 +18,7 @@ from melee.web import visit
 from melee.web.pages import error_page
 from snippets.serving.hello import hello
 from tests.conftest import write_app
-from tests.melee.gate import WAIT_AT, Gate
+from tests.melee.gate import Gate
 
 ROOT = Path(__file__).parents[2]
 SNIPPETS = ROOT / "snippets" / "serving"
@@ -53,10 +53,9 @@ def index():
     }
 """
 
-THREAD = (
-    WAIT_AT
-    + """
+THREAD = """
 import atexit
+import socket
 import threading
 from pathlib import Path
 from melee import App
@@ -66,10 +65,11 @@ app = App(__name__)
 @app.get("/")
 def index():
     atexit.register(Path(__file__).with_name("atexit").touch)
-    threading.Thread(target=wait_at, args=(GATE,)).start()
+    caller = socket.socket(socket.AF_UNIX)
+    caller.connect(GATE)
+    threading.Thread(target=caller.recv, args=(1,)).start()
     return "begun"
 """
-)
 
 
 @contextmanager
