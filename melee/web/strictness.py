@@ -45,8 +45,6 @@ class StrictProtocol(RefusingProtocol):
         lines = [b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())]
         lines += [b"%s: %s" % header for header in self.headers if header[0] != b"upgrade"]
         self.parser = httptools.HttpRequestParser(self)
-        # As uvicorn has it: what follows a last request is ignored, so that the request is answered.
-        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self.parser.feed_data(b"\r\n".join([*lines, b"", b""]))
 
     def _refuse_what_has_two_readings(self) -> None:

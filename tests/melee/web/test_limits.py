@@ -154,6 +154,7 @@ def test_a_half_request_behind_one_that_is_served_spoils_no_response(
     app.let_go()
     received = until_closed(client)
     assert received.count(b"HTTP/1.1 ") == received.count(b"HTTP/1.1 200 OK") == 1
+    assert b"\r\nconnection: close\r\n" in received
 
 
 def test_a_half_request_on_a_connection_that_is_closing_spoils_no_response() -> None:

@@ -11,6 +11,7 @@ import pytest
 import structlog
 
 from melee import log
+from melee.web import refusals
 from melee.web.refusals import LINGER_SECONDS
 from tests.melee.web.serving import Message, Receive, Send, Serving, Told, answer, serving, told_in, until_closed
 
@@ -38,6 +39,12 @@ def client(server: Serving) -> Iterator[socket.socket]:
 
 
 @pytest.fixture
+def hardly_an_end_to_lingering(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that what ends is not ended by that."""
+    monkeypatch.setattr(refusals, "LINGER_SECONDS", 10_000)
+
+
+@pytest.fixture
 def log_as_before() -> Iterator[None]:
     before = structlog.get_config()
     yield
@@ -50,6 +57,7 @@ def test_a_client_that_sends_on_can_read_why_it_was_refused(client: socket.socke
     assert client.recv(1) == b""
 
 
+@pytest.mark.usefixtures("hardly_an_end_to_lingering")
 def test_a_refused_connection_ends_when_its_client_closes(server: Serving, client: socket.socket) -> None:
     client.sendall(b"no HTTP\r\n\r\n")
     assert answer(client)[0] == 400
@@ -69,6 +77,7 @@ def test_a_refused_connection_ends_after_half_a_minute_although_its_client_stays
     server.wait_for_end(client)
 
 
+@pytest.mark.usefixtures("hardly_an_end_to_lingering")
 def test_a_server_that_stops_does_not_wait_for_a_refused_client(server: Serving, client: socket.socket) -> None:
     client.sendall(CHUNKED + BROKEN_CHUNK)
     assert answer(client)[0] == 400
@@ -77,14 +86,21 @@ def test_a_server_that_stops_does_not_wait_for_a_refused_client(server: Serving,
     server.wait_for_end(client)
 
 
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pytest.param(b"no HTTP\r\n\r\n", id="in its first line"),
+        pytest.param(b"GET http://a HTTP/1.1\r\nHost: a\r\n\r\n", id="when its head is whole"),
+    ],
+)
 def test_what_follows_a_request_is_refused_after_its_response(
-    server: Serving, app: Told, client: socket.socket
+    server: Serving, app: Told, client: socket.socket, broken: bytes
 ) -> None:
     first = b"GET /held HTTP/1.1\r\nHost: a\r\n\r\n"
     client.sendall(first)
     app.requests.get(timeout=60)
-    client.sendall(b"no HTTP\r\n\r\n")
-    server.wait_for_bytes(client, len(first) + 11)
+    client.sendall(broken)
+    server.wait_for_bytes(client, len(first + broken))
     app.let_go()
     received = until_closed(client)
     assert received.count(b"HTTP/1.1 ") == 1
@@ -97,8 +113,15 @@ def test_requests_before_the_broken_one_are_all_answered(client: socket.socket) 
     assert until_closed(client).count(b"HTTP/1.1 200 OK") == 2
 
 
-def test_an_app_that_waits_for_a_broken_body_is_told_that_its_client_left(app: Told, client: socket.socket) -> None:
-    client.sendall(CHUNKED + BROKEN_CHUNK)
+@pytest.mark.usefixtures("hardly_an_end_to_lingering")
+def test_an_app_that_waits_for_a_broken_body_is_told_that_its_client_left(
+    server: Serving, app: Told, client: socket.socket
+) -> None:
+    client.sendall(CHUNKED)
+    server.wait_for_bytes(client, len(CHUNKED))
+    # The app waits now.
+    server.move(0)
+    client.sendall(BROKEN_CHUNK)
     assert answer(client)[0] == 400
     assert app.left.get(timeout=60) == "/"
 

@@ -89,6 +89,30 @@ def test_a_client_that_stops_below_a_response_whose_last_bytes_are_not_sent_is_r
         _move_until_it_ends(server, client)
 
 
+def test_a_client_that_leaves_the_last_kibibyte_is_reset_as_well() -> None:
+    async def until_the_kernel_is_full(_scope: Message, _receive: Receive, send: Send) -> None:
+        (connection,) = stuck.server.server_state.connections
+        await send({"type": "http.response.start", "status": 200})
+        while not connection.transport.get_write_buffer_size():
+            await send({"type": "http.response.body", "body": PART[:1024], "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    with serving(until_the_kernel_is_full) as stuck, stuck.connect(RECEIVE_BUFFER) as client:
+        client.sendall(GET)
+        stuck.wait_until_held_up(client)
+        _move_until_it_ends(stuck, client)
+
+
+def test_a_client_that_leaves_while_something_waits_for_it_is_forgotten(
+    server: Serving, app: Large, client: socket.socket
+) -> None:
+    name = client.getsockname()
+    client.close()
+    app.is_done.result(60)
+    _move_by_looks(server, 2 * SEND_SECONDS)
+    assert all(connection.client != name for connection in server.connections())
+
+
 def _move_by_looks(server: Serving, seconds: float) -> None:
     for _ in range(round(seconds / LOOK_SECONDS)):
         server.move(LOOK_SECONDS)

@@ -139,7 +139,7 @@ def test_a_wish_to_upgrade_that_comes_in_pieces_is_ignored_as_well(server: Servi
 
 
 def test_a_last_request_that_wishes_to_upgrade_is_answered_and_the_connection_ends(client: socket.socket) -> None:
-    client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close, Upgrade\r\nUpgrade: websocket\r\n\r\n")
+    client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close, Upgrade\r\nUpgrade: websocket\r\n\r\nmore")
     assert answer(client)[0] == 200
     assert client.recv(1) == b""
 
