@@ -1,6 +1,7 @@
 """What a forked child does before anything else, so that nothing of its parent is left in it and nothing of it is left
 behind."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -56,11 +57,9 @@ def lead_a_group(pid: int = 0) -> None:
 def flush_output() -> None:
     """Writes what was printed. A parent does so before it forks, or each child would print it once more."""
     for stream in (sys.stdout, sys.stderr):
-        try:
+        # Nobody reads what this process prints, or it closed its own stream or put something else in its place.
+        with contextlib.suppress(Exception):
             stream.flush()
-        except (OSError, ValueError, AttributeError):
-            # Nobody reads what this process prints, or it closed its own stream or put something else in its place.
-            continue
 
 
 def _exit_code(error: SystemExit) -> int:

@@ -48,6 +48,16 @@ def leave_behind(*, ignoring: tuple[signal.Signals, ...] = (), in_own_session: b
     return pid
 
 
+class Broken:
+    """An output that raises when it is flushed."""
+
+    def __init__(self, error: type[BaseException]) -> None:
+        self._error = error
+
+    def flush(self) -> None:
+        raise self._error
+
+
 class Child:
     """A child that obeys, seen from the test."""
 

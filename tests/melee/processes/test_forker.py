@@ -4,6 +4,7 @@ import os
 import re
 import resource
 import signal
+import sys
 from itertools import count
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from melee import log
 from melee.processes.control import Ended
 from tests.melee.processes.forking import (
+    Broken,
     children_of,
     descriptors_of,
     exit_code_of,
@@ -56,6 +58,8 @@ def test_a_child_that_returns_has_ended_with_0_and_is_reaped() -> None:
         ("[os.close(1), os.close(2), sys.exit(3)]", 3),
         ("[sys.stdout.close(), sys.exit(3)]", 3),
         ("[setattr(sys, 'stdout', None), sys.exit(3)]", 3),
+        ("[setattr(sys, 'stdout', Broken(RuntimeError)), sys.exit(3)]", 3),
+        ("[setattr(sys, 'stdout', Broken(KeyboardInterrupt)), sys.exit(3)]", 3),
     ],
 )
 def test_the_exit_code_of_a_child_is_told(order: str, exit_code: int) -> None:
@@ -74,6 +78,11 @@ def test_a_child_that_raises_prints_its_traceback_and_ends_with_1(capfd: pytest.
     printed = capfd.readouterr().err
     assert printed.startswith("Traceback")
     assert printed.endswith("ZeroDivisionError: division by zero\n")
+
+
+def test_an_output_that_cannot_be_written_does_not_end_the_forker() -> None:
+    with forker(before=lambda: setattr(sys, "stdout", Broken(RuntimeError))) as asking:
+        assert asking.child().ask("1 + 1") == 2
 
 
 def test_a_child_that_ends_with_a_message_prints_it_and_ends_with_1(capfd: pytest.CaptureFixture[str]) -> None:
