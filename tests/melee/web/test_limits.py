@@ -23,6 +23,7 @@ from tests.melee.web.serving import Message, Receive, Send, Serving, Told, answe
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n"
 HELD = b"GET /held HTTP/1.1\r\nHost: a\r\n\r\n"
+HELD_CHUNKED = b"POST /held HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 LONG = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n"
 
@@ -82,6 +83,16 @@ def test_headers_that_come_in_pieces_are_refused_as_soon_as_they_are_too_large(
     assert answer(client)[0] == 431
 
 
+def test_a_client_that_was_refused_is_not_refused_again(server: Serving, client: socket.socket) -> None:
+    client.sendall(GET + b"X-One: ")
+    server.wait_for_bytes(client, len(GET) + 7)
+    client.sendall(b"x" * 2**16)
+    assert answer(client)[0] == 431
+    server.move(HEADER_SECONDS)
+    assert client.recv(1) == b""
+    assert server.holds(client)
+
+
 @pytest.mark.parametrize(("spare_bytes", "status"), [(0, 200), (-1, 431)])
 def test_headers_of_just_32_kib_are_served(client: socket.socket, spare_bytes: int, status: int) -> None:
     # A header counts for its name, its value and 32 bytes; the request line for its address.
@@ -114,7 +125,7 @@ def test_headers_that_do_not_arrive_within_10_s_are_refused_with_408(server: Ser
     _drip(server, client, GET, seconds=HEADER_SECONDS - 2)
     assert server.holds(client)
     server.move(2)
-    status, headers, _body = answer(client)
+    status, headers, _body = _due_answer(client)
     assert (status, headers["connection"]) == (408, "close")
     assert client.recv(1) == b""
 
@@ -125,7 +136,7 @@ def test_a_connection_that_sends_nothing_is_closed_after_10_s_without_a_word(
     server.move(HEADER_SECONDS - 2)
     assert server.holds(client)
     server.move(2)
-    assert client.recv(1) == b""
+    assert _due_end(client)
 
 
 def test_the_time_of_a_further_request_begins_with_its_first_byte(server: Serving, client: socket.socket) -> None:
@@ -134,14 +145,14 @@ def test_the_time_of_a_further_request_begins_with_its_first_byte(server: Servin
     _drip(server, client, GET, seconds=HEADER_SECONDS - 2, before=len(GET) + 2)
     assert server.holds(client)
     server.move(2)
-    assert answer(client)[0] == 408
+    assert _due_answer(client)[0] == 408
 
 
 def test_empty_lines_do_not_keep_a_connection(server: Serving, client: socket.socket) -> None:
     client.sendall(GET + b"\r\n")
     assert answer(client)[0] == 200
     _drip(server, client, b"\r\n" * 10, seconds=HEADER_SECONDS, before=len(GET) + 2)
-    assert client.recv(1) == b""
+    assert _due_end(client)
 
 
 def test_a_half_request_behind_one_that_is_served_spoils_no_response(
@@ -174,12 +185,20 @@ def test_a_half_request_on_a_connection_that_is_closing_spoils_no_response() -> 
     assert received.count(b"x") == 2**24
 
 
-def test_a_response_may_take_longer_than_any_of_these_times(server: Serving, app: Told, client: socket.socket) -> None:
-    client.sendall(HELD)
+@pytest.mark.parametrize(
+    "pieces", [[HELD], [HELD_CHUNKED, b"2\r\nhi\r\n", b"0\r\n\r\n"]], ids=["without a body", "in chunks"]
+)
+def test_a_response_may_take_longer_than_any_of_these_times(
+    server: Serving, app: Told, client: socket.socket, pieces: list[bytes]
+) -> None:
+    for number, piece in enumerate(pieces):
+        client.sendall(piece)
+        server.wait_for_bytes(client, len(b"".join(pieces[: number + 1])))
     app.requests.get(timeout=60)
     server.move(1000)
     app.let_go()
-    assert answer(client)[0] == 200
+    status, headers, _body = answer(client)
+    assert (status, headers.get("connection")) == (200, None)
 
 
 def test_a_body_that_stops_for_30_s_is_refused_with_408_and_the_app_learns_that_it_ended(
@@ -190,7 +209,7 @@ def test_a_body_that_stops_for_30_s_is_refused_with_408_and_the_app_learns_that_
     server.move(BODY_SECONDS - 2)
     assert server.holds(client)
     server.move(2)
-    assert answer(client)[0] == 408
+    assert _due_answer(client)[0] == 408
     assert app.left.get(timeout=60) == "/"
 
 
@@ -209,7 +228,7 @@ def test_a_body_that_drips_is_refused_with_408(server: Serving, client: socket.s
     _drip(server, client, b"x" * 3, seconds=BODY_AVERAGE_AFTER_SECONDS - 3, before=len(LONG))
     assert server.holds(client)
     server.move(4)
-    assert answer(client)[0] == 408
+    assert _due_answer(client)[0] == 408
 
 
 def test_each_kibibyte_of_a_body_gives_it_another_second(server: Serving, client: socket.socket) -> None:
@@ -224,13 +243,13 @@ def test_each_kibibyte_of_a_body_gives_it_another_second(server: Serving, client
     )
     assert server.holds(client)
     server.move(4)
-    assert answer(client)[0] == 408
+    assert _due_answer(client)[0] == 408
 
 
 def test_what_frames_a_body_is_no_progress(server: Serving, client: socket.socket) -> None:
     client.sendall(CHUNKED)
     _drip(server, client, b"2;name=value", seconds=BODY_SECONDS, before=len(CHUNKED))
-    assert answer(client)[0] == 408
+    assert _due_answer(client)[0] == 408
 
 
 def test_a_body_that_the_app_does_not_take_is_not_counted_against_its_client() -> None:
@@ -321,6 +340,17 @@ def test_a_client_that_pipelines_100_000_requests_fills_no_memory_and_gets_the_f
     assert len(connection.pipeline) == PIPELINED_AT_MOST
     app.let_go()
     assert until_closed(client).count(b"HTTP/1.1 200 OK") == 1 + PIPELINED_AT_MOST
+
+
+def _due_answer(client: socket.socket) -> tuple[int, dict[str, str], bytes]:
+    """An answer that was sent when the time was moved, and not for another limit that is reached by waiting."""
+    client.settimeout(5)
+    return answer(client)
+
+
+def _due_end(client: socket.socket) -> bool:
+    client.settimeout(5)
+    return client.recv(1) == b""
 
 
 def _drip(
