@@ -13,8 +13,9 @@ class Turn:
     """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
         self._line: deque[object] = deque()
+        self._changed = threading.Condition(threading.Lock())
         self._thread = 0
         self._times_taken = 0
 
@@ -24,17 +25,12 @@ class Turn:
         if self._thread == thread:
             self._times_taken += 1
             return True
-        place = object()
-        with self._changed:
-            self._line.append(place)
-            try:
-                if not self._changed.wait_for(lambda: not self._thread and self._line[0] is place, within_seconds):
-                    return False
-                self._thread, self._times_taken = thread, 1
-                return True
-            finally:
-                self._line.remove(place)
-                self._changed.notify_all()
+        # Mostly there is nobody else, and this is all.
+        is_free = not self._line and self._lock.acquire(blocking=False)
+        if not is_free and not self._wait_in_line(within_seconds):
+            return False
+        self._thread, self._times_taken = thread, 1
+        return True
 
     def end(self) -> None:
         self._times_taken -= 1
@@ -59,7 +55,22 @@ class Turn:
             self.take()
             self._times_taken = times_taken
 
-    def _release(self) -> None:
+    def _wait_in_line(self, within_seconds: float | None) -> bool:
+        place = object()
         with self._changed:
-            self._thread = 0
-            self._changed.notify_all()
+            self._line.append(place)
+            try:
+                return self._changed.wait_for(
+                    lambda: self._line[0] is place and self._lock.acquire(blocking=False), within_seconds
+                )
+            finally:
+                self._line.remove(place)
+                self._changed.notify_all()
+
+    def _release(self) -> None:
+        self._thread = 0
+        self._lock.release()
+        # Who comes into the line after this look finds the lock free.
+        if self._line:
+            with self._changed:
+                self._changed.notify_all()
