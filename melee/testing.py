@@ -134,7 +134,8 @@ class AppUnderTest(_Entered):
 
 
 class WorkerUnderTest(_Entered):
-    """An app's objects in a real object worker; handles in this process call it through its socket.
+    """An app's objects in one real object worker, whatever `[objects] workers` says; handles in this process call it
+    through its socket.
 
     Args:
         folder: of the app.

@@ -9,12 +9,23 @@ from typing import Any
 from msgspec.structs import replace
 
 from melee import log, shape
-from melee.errors import Deadlock, ObjectCallError, ObjectUnavailable, ShapeError, TransactionOpen, described
+from melee.errors import (
+    Deadlock,
+    ObjectCallError,
+    ObjectUnavailable,
+    Overloaded,
+    ShapeError,
+    TransactionOpen,
+    described,
+)
 from melee.objects.client import AnswerTo
 from melee.objects.commit import Outcome
 from melee.objects.loaded import LoadedObject
 from melee.objects.request import CALL_SECONDS, Call, Destroy, ObjectRef, Request, ref_of
 from melee.objects.turn import Turn
+
+CHAIN_AT_MOST = 100
+"""How many objects may wait for each other over workers; each keeps a thread."""
 
 AskElsewhere = Callable[[Request, AnswerTo], bytes]
 
@@ -110,8 +121,17 @@ class Running:
 
     def ask_elsewhere(self, request: Request, ask: AskElsewhere) -> bytes:
         """Sends a request to another worker, with the chain that will wait for it, and gives up the turn until the
-        answer is there. Raises `Deadlock`, and what `ask` raises."""
+        answer is there.
+
+        Raises:
+            Deadlock: the answer would wait for this chain.
+            Overloaded: the chain is as long as one may be.
+            ObjectError: from `ask`.
+        """
         ref, answer = ref_of(request), AnswerTo()
+        if len(self._mine.chain.names) >= CHAIN_AT_MOST:
+            problem = f"{CHAIN_AT_MOST} objects wait for each other already"
+            raise Overloaded(str(ref), request.method, problem)
         if isinstance(request, Call):
             self._check_circle(str(ref), request.method)
         if isinstance(request, Call | Destroy):

@@ -1,5 +1,6 @@
 """Two workers that share an app's objects: who owns what, calls across, and what the loss of one means."""
 
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,8 +11,9 @@ import pytest
 from melee.clock import SystemClock
 from melee.errors import AlreadyRunning, Deadlock, ObjectCallError, ObjectError, OutcomeUnknown
 from melee.objects.files import file_of
-from melee.objects.report import Listening
+from melee.objects.report import Listening, Loaded
 from melee.objects.request import ObjectRef
+from melee.objects.running import CHAIN_AT_MOST
 from melee.objects.shard import Shard
 from melee.store.lock import FolderLock
 from melee.testing import AppUnderTest, ManualClock
@@ -282,3 +284,42 @@ def test_workers_of_layouts_that_overlap_keep_each_other_out(app: Path, tmp_path
         two.workers[1].stop()
         two.workers[1].exit_code()
         FolderLock(two.project.data, slots=Shard(2, 3).slots).release()
+
+
+def test_no_call_fails_while_both_workers_are_replaced(two: Several) -> None:
+    paths = [[two.id_in(0), two.id_in(1, but=1)], [two.id_in(1), two.id_in(0, but=1)]]
+    is_over, ended = threading.Event(), threading.Semaphore(0)
+
+    def call_until_it_is_over(path: list[str]) -> int:
+        calls = 0
+        while not is_over.is_set():
+            assert two.get("Node", path[0]).ask(path[1:]) == path
+            calls += 1
+            ended.release()
+        return calls
+
+    with ThreadPoolExecutor(len(paths)) as callers:
+        calling = [callers.submit(call_until_it_is_over, path) for path in paths]
+        try:
+            for _ in range(2):
+                before, two.workers = two.workers, [two.start(number) for number in (0, 1)]
+                for worker in two.workers:
+                    assert worker.report() == Loaded()
+                for worker in before:
+                    worker.stop()
+                assert [worker.exit_code() for worker in before] == [0, 0]
+                for _ in range(20):
+                    assert ended.acquire(timeout=30)
+        finally:
+            is_over.set()
+        made = [call.result(timeout=30) for call in calling]
+    for path, calls in zip(paths, made, strict=True):
+        assert [two.get("Node", id).times() for id in path] == [[calls, calls]] * 2
+
+
+def test_a_chain_over_workers_has_an_end(two: Several) -> None:
+    """Each object of it keeps a thread waiting."""
+    path = [two.id_in(number % 2, but=number) for number in range(CHAIN_AT_MOST + 1)]
+    assert two.get("Node", path[1]).ask(path[2:]) == path[1:]
+    with pytest.raises(ObjectCallError, match=f"{CHAIN_AT_MOST} objects wait for each other"):
+        two.get("Node", path[0]).ask([*path[1:], two.id_in(1, but=CHAIN_AT_MOST + 1)])
