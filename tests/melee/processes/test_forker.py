@@ -94,7 +94,12 @@ def test_a_child_that_ends_with_a_message_prints_it_and_ends_with_1(capfd: pytes
 
 
 def test_what_was_printed_before_a_fork_is_printed_once(capfd: pytest.CaptureFixture[str]) -> None:
-    with forker(before=lambda: print("imported", end="")) as asking:  # noqa: T201
+    def import_app() -> None:
+        # As it is when it is no terminal.
+        sys.stdout = os.fdopen(1, "w", closefd=False)
+        sys.stdout.write("imported")
+
+    with forker(before=import_app) as asking:
         for _ in range(3):
             child = asking.child()
             child.hang_up()
@@ -148,6 +153,8 @@ def test_nothing_that_ended_stays_a_zombie() -> None:
         left = [child.ask("leave_behind()"), child.ask("leave_behind(in_own_session=True)")]
         child.tell("sys.exit()")
         asking.exit_code(child)
+        # It is the forker's now, and not of whoever runs the container.
+        assert left[1] in children_of(asking.pid)
         os.kill(left[1], signal.SIGKILL)
         wait_for_end(*left)
         # It reaps before it forks.
