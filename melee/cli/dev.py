@@ -17,14 +17,16 @@ from werkzeug.serving import make_server
 from werkzeug.wsgi import ClosingIterator
 
 from melee import log
+from melee.cli.alone import alone_on
 from melee.cli.listening import listen, url_of
-from melee.cli.reloading import Sources, Stop, begin_anew, inherited_socket
+from melee.cli.reloading import Sources, Stop, begin_anew, inherited_descriptors
 from melee.cli.words import visible
 from melee.clock import SystemClock
 from melee.errors import BadInput
 from melee.objects.host import Host
 from melee.objects.hosting import hosted, write_handles
 from melee.project import Project
+from melee.store.lock import FolderLock
 
 LOOK_SECONDS = 1
 # Between two groups of overdue timers, so that callers have their turn.
@@ -56,23 +58,29 @@ def dev(app: Path, host: str, port: int, no_reload: bool) -> None:
     log.to_lines()
     # Before the first word: whoever reads it may press Ctrl-C at once.
     stop = Stop()
-    inherited = inherited_socket()
-    with inherited or _begin(app, host, port) as listener:
+    with _begun(app, host, port) as (lock, listener):
         if no_reload:
             _serve(Project.at(app), host, listener, stop)
         else:
             _serve_until_changed(app.resolve(), host, listener, stop)
-            begin_anew(listener, environment, stop)
+            begin_anew([lock.fileno(), listener.fileno()], environment, stop)
     click.echo("stopped", err=True)
 
 
-def _begin(app: Path, host: str, port: int) -> socket.socket:
-    """Says what is served where, the first time only."""
+@contextmanager
+def _begun(app: Path, host: str, port: int) -> Iterator[tuple[FolderLock, socket.socket]]:
+    """The lock and the socket of the process that was here before. The first one takes them, and says what is served
+    where."""
+    if inherited := inherited_descriptors():
+        # The app may be broken by now; its data are where they were.
+        with alone_on(app.resolve() / "data", inherited[0]) as lock, socket.socket(fileno=inherited[1]) as listener:
+            yield lock, listener
+        return
     project = Project.at(app)
-    listener = listen(host, port)
-    click.echo(f"{visible(project.folder.name)} on {url_of(host, listener)} (Ctrl-C stops it)")
-    click.echo(f"data in {visible(str(project.data))}")
-    return listener
+    with alone_on(project.data) as lock, listen(host, port) as listener:
+        click.echo(f"{visible(project.folder.name)} on {url_of(host, listener)} (Ctrl-C stops it)")
+        click.echo(f"data in {visible(str(project.data))}")
+        yield lock, listener
 
 
 def _serve(project: Project, host: str, listener: socket.socket, stop: Stop) -> None:

@@ -7,14 +7,14 @@ instead of being refused.
 
 import os
 import signal
-import socket
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 _STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
-_SOCKET = "MELEE_DEV_SOCKET"
+_KEPT = "MELEE_DEV_KEPT"
 _LOOK_SECONDS = 0.2
 # Made at run time, or no part of the app that is served.
 _NOT_SOURCES = {"data", "tests", "site-packages", "node_modules", "__pycache__"}
@@ -91,21 +91,24 @@ def _is_source(path: Path) -> bool:
     return path.suffix in (".py", ".sql") or path.parts[0] == "templates" or path == Path("melee.toml")
 
 
-def inherited_socket() -> socket.socket | None:
-    """The listening socket of the process that was here before; None in the first one."""
-    descriptor = os.environ.pop(_SOCKET, "")
-    return socket.socket(fileno=int(descriptor)) if descriptor else None
+def inherited_descriptors() -> list[int]:
+    """What the process that was here before has left open; nothing in the first one."""
+    return [int(descriptor) for descriptor in os.environ.pop(_KEPT, "").split()]
 
 
-def begin_anew(listener: socket.socket, environment: dict[str, str], stop: Stop) -> None:
-    """Starts the command again in this process, with the environment it began with and its listening socket.
+def begin_anew(kept: Sequence[int], environment: dict[str, str], stop: Stop) -> None:
+    """Starts the command again in this process, with the environment it began with and the descriptors that are kept.
 
     Returns only when it is time to stop.
     """
-    listener.set_inheritable(True)
+    for descriptor in kept:
+        os.set_inheritable(descriptor, True)
     sys.stdout.flush()
     # Until the new command looks at it, a wish to stop waits.
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
     if not stop.is_set():
-        kept = environment | {_SOCKET: str(listener.fileno())}
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], kept)
+        os.execve(
+            sys.executable,
+            [sys.executable, *sys.orig_argv[1:]],
+            environment | {_KEPT: " ".join(map(str, kept))},
+        )

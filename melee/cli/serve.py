@@ -2,13 +2,13 @@
 
 import contextlib
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import uvloop
 
 from melee import log
+from melee.cli.alone import alone_on
 from melee.cli.listening import listen, url_of
 from melee.cli.words import visible
 from melee.clock import SystemClock
@@ -20,11 +20,8 @@ from melee.server.object_worker import WorkerLost
 from melee.server.orders import order_reload, taking_orders
 from melee.server.server import Server
 from melee.server.signals import heeding_signals
-from melee.store.lock import FolderLock
 from melee.web.children import ParentLost
 from melee.web.target import AppFolder, Target, target_named
-
-LOCK = "server.lock"
 
 
 @click.command()
@@ -48,7 +45,8 @@ def serve(app: str, host: str, port: int) -> None:
     _ = target.config
     log.to_standard_output()
     allow_many_descriptors()
-    with _alone_on(target), listen(host, port) as listener:
+    alone = alone_on(target.project.data) if isinstance(target, AppFolder) else contextlib.nullcontext()
+    with alone, listen(host, port) as listener:
         try:
             uvloop.run(_serve(target, host, listener))
         except (ParentLost, WorkerLost) as error:
@@ -60,26 +58,18 @@ async def _serve(target: Target, host: str, listener: socket.socket) -> None:
     async with contextlib.AsyncExitStack() as entered:
         sockets = entered.enter_context(call_sockets(target.project)) if isinstance(target, AppFolder) else []
         server = Server(target, listener, sockets, SystemClock())
-        # Before the first word: whoever reads it may press Ctrl-C at once.
+        # Before the first word: whoever reads it may press Ctrl-C or reload at once.
         entered.enter_context(heeding_signals(server.stop, server.begin_reload))
-        click.echo(f"{visible(target.name)} on {url_of(host, listener)} (Ctrl-C stops it)")
         if isinstance(target, AppFolder):
-            click.echo(f"data in {visible(str(target.project.data))}")
             await entered.enter_async_context(taking_orders(target.project.orders, server.reload))
+        _say_what_is_served(target, url_of(host, listener))
         await server.run()
 
 
-@contextlib.contextmanager
-def _alone_on(target: Target) -> Iterator[None]:
-    """Inside, no other server has this data folder."""
-    if not isinstance(target, AppFolder):
-        yield
-        return
-    lock = FolderLock(target.project.data, LOCK)
-    try:
-        yield
-    finally:
-        lock.release()
+def _say_what_is_served(target: Target, url: str) -> None:
+    click.echo(f"{visible(target.name)} on {url} (Ctrl-C stops it)")
+    if isinstance(target, AppFolder):
+        click.echo(f"data in {visible(str(target.project.data))}")
 
 
 @click.command()

@@ -23,12 +23,20 @@ class FolderLock:
         name: of the lock, a file in the folder.
         slots: the part of the lock that is wanted, so that several processes can each hold one; default: all of it.
         wait_seconds: how long to wait for a process that holds it. A wait needs the main thread, and takes SIGALRM.
+        inherited: the descriptor of the lock of a process that replaced itself by this one, and kept it open for that.
 
     Raises:
         AlreadyRunning: another process holds it, or this one does already; names the process.
     """
 
-    def __init__(self, folder: Path, name: str = "lock", slots: range | None = None, wait_seconds: float = 0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        name: str = "lock",
+        slots: range | None = None,
+        wait_seconds: float = 0,
+        inherited: int | None = None,
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder.resolve() / name
         # A forked child has the entry of its parent, not the lock.
@@ -36,7 +44,8 @@ class FolderLock:
             raise AlreadyRunning(str(folder), os.getpid())
         # A length of 0 means everything from there on.
         part = (slots.start, len(slots)) if slots else (0, 0)
-        self._file = self._path.open("ab")
+        self._file = self._path.open("ab") if inherited is None else os.fdopen(inherited, "ab")
+        os.set_inheritable(self._file.fileno(), False)
         try:
             _lock(self._file.fileno(), part, wait_seconds)
         except (BlockingIOError, PermissionError, _TimeIsUp):
@@ -44,6 +53,9 @@ class FolderLock:
             self._file.close()
             raise AlreadyRunning(str(folder), holder) from None
         _held[self._path] = os.getpid()
+
+    def fileno(self) -> int:
+        return self._file.fileno()
 
     def release(self) -> None:
         if not self._file.closed:

@@ -151,3 +151,35 @@ def test_who_holds_all_of_it_keeps_everybody_out(tmp_path: Path) -> None:
             FolderLock(tmp_path, slots=range(1023, 1024))
         assert caught.value.pid == holder.pid
         holder.communicate()
+
+
+# It replaces itself and says so; then, told to go on, it takes over the lock that it kept, says so and waits.
+REPLACE = """
+import os, sys
+from pathlib import Path
+from melee.store.lock import FolderLock
+if len(sys.argv) == 2:
+    lock = FolderLock(Path(sys.argv[1]))
+    os.set_inheritable(lock.fileno(), True)
+    os.execv(sys.executable, [*sys.orig_argv, str(lock.fileno())])
+print("replaced", flush=True)
+sys.stdin.readline()
+lock = FolderLock(Path(sys.argv[1]), inherited=int(sys.argv[2]))
+print("taken over", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_process_that_replaces_itself_keeps_it_all_the_time(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", REPLACE, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as holder:
+        assert holder.stdin
+        assert holder.stdout
+        for line in ("replaced\n", "taken over\n"):
+            assert holder.stdout.readline() == line
+            with pytest.raises(AlreadyRunning) as caught:
+                FolderLock(tmp_path)
+            assert caught.value.pid == holder.pid
+            holder.stdin.write("go on\n")
+        holder.communicate()
+    FolderLock(tmp_path).release()
