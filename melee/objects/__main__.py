@@ -113,14 +113,18 @@ def main(
         serve(Project.at(folder, data), SystemClock(), place)
     except BadInput as error:
         _last_word(told, failed(str(error)))
-        sys.exit(f"melee: {error}")
+        # A server has heard it, and says it where it is wanted.
+        sys.exit(1 if told.descriptor is not None else f"melee: {error}")
     except Exception as error:
         _last_word(told, failed(f"{type(error).__name__}: {error}"))
         raise
 
 
 def _socket(descriptor: int | None) -> socket.socket | None:
-    return None if descriptor is None else socket.socket(fileno=descriptor)
+    """Closed at the end of the command, however it ends."""
+    if descriptor is None:
+        return None
+    return click.get_current_context().with_resource(socket.socket(fileno=descriptor))
 
 
 def _last_word(reports: Reports, report: Stopped | Failed) -> None:

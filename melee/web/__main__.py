@@ -39,7 +39,8 @@ def main(target: str, control: int, parent: int) -> None:
         serving = target_named(target, Path())
         app, per_child = serving.load(), serving.config.web.requests_per_child
     except BadInput as error:
-        Channel(connection, Asked).send(Failed(str(error)))
+        with connection:
+            Channel(connection, Asked).send(Failed(str(error)))
         sys.exit(1)
     warm_up(app)
     with _reaching_objects_of(serving):
