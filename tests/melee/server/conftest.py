@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.melee.gate import Gate
-from tests.melee.server.served import write_app
+from tests.melee.server.served_app import write_app
 
 WriteApp = Callable[..., Path]
 

@@ -1,4 +1,4 @@
-"""An app whose requests and objects do what a server must bear, and `melee serve` as its user has it."""
+"""`melee serve` as its user has it: a real process and all that it starts."""
 
 import os
 import select
@@ -7,7 +7,7 @@ import socket
 import struct
 import uuid
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from types import TracebackType
@@ -15,125 +15,8 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from tests.melee.cli.small_app import PATIENCE_SECONDS, DevServer
-from tests.melee.gate import WAIT_AT
-
-APP = (
-    WAIT_AT
-    + '''
-import os
-import time
-
-from flask import request
-from lib.counter import Counter
-from melee import App
-from melee.errors import ObjectError
-
-app = App(__name__)
-
-
-@app.get("/")
-def version():
-    return "version 1"
-
-
-@app.get("/hit/<id>")
-def hit(id):
-    try:
-        return str(Counter.get(id).hit())
-    except ObjectError as error:
-        return type(error).__name__, 500
-
-
-@app.get("/wait")
-def wait():
-    wait_at(request.args["gate"])
-    return "waited"
-
-
-@app.get("/hang")
-def hang():
-    """For ever, and so does a process that it forks."""
-    os.fork()
-    wait_at(request.args["gate"])
-    return "let go"
-
-
-@app.get("/sleep/<float:seconds>")
-def sleep(seconds):
-    time.sleep(seconds)
-    return "slept"
-
-
-@app.get("/ask/<id>/<method>")
-def ask(id, method):
-    return str(getattr(Counter.get(id), method)())
-
-
-@app.get("/endless")
-def endless():
-    Counter.get("a").endless(request.args["gate"])
-
-
-@app.get("/arm/<id>/<float:seconds>")
-def arm(id, seconds):
-    return str(Counter.get(id).arm(seconds))
-'''
-)
-
-COUNTER = (
-    WAIT_AT
-    + '''
-import time
-
-from melee import Durable, now
-
-
-class Counter(Durable):
-    def hit(self):
-        self.storage.put("count", self.count() + 1)
-        return self.count()
-
-    def count(self):
-        return self.storage.get("count", 0)
-
-    def arm(self, seconds):
-        """The moment it is set to."""
-        due_at = now().timestamp() + seconds
-        self.storage.put("due_at", due_at)
-        self.timer(at=due_at)
-        return due_at
-
-    def on_timer(self):
-        self.storage.put("fired", self.fired() + 1)
-        self.storage.put("late_seconds", now().timestamp() - self.storage.get("due_at"))
-
-    def fired(self):
-        return self.storage.get("fired", 0)
-
-    def late_seconds(self):
-        return self.storage.get("late_seconds")
-
-    def endless(self, gate):
-        wait_at(gate)
-        while True:
-            time.sleep(1)
-'''
-)
 
 _MARK = "MELEE_SERVER_UNDER_TEST"
-
-
-def write_app(folder: Path, config: str = "") -> Path:
-    """Writes the app into a folder that need not exist, and returns it.
-
-    Args:
-        config: what its `melee.toml` says.
-    """
-    (folder / "lib").mkdir(parents=True)
-    (folder / "app.py").write_text(APP)
-    (folder / "lib" / "counter.py").write_text(COUNTER)
-    (folder / "melee.toml").write_text(config)
-    return folder
 
 
 class Answer(NamedTuple):
@@ -193,6 +76,17 @@ class ServerUnderTest(DevServer):
         """How many the server has open."""
         return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
 
+    def kilobytes(self) -> int:
+        """How much memory the server holds."""
+        return _kilobytes(self.process.pid)
+
+    def kill(self, module: str) -> None:
+        """Ends by SIGKILL the process that runs a module, and waits until it is gone. Of those that were forked from
+        one it is the first."""
+        pid = min(self.named(module))
+        os.kill(pid, signal.SIGKILL)
+        assert not self.left_after({pid})
+
     def processes(self) -> set[int]:
         """All that the server has started and that is still there, itself too."""
         found = set()
@@ -211,9 +105,14 @@ class ServerUnderTest(DevServer):
         """Those that run a module such as `melee.objects`."""
         return {pid for pid in self.processes() if module.encode() in _command_of(pid)}
 
+    def wait_for_processes(self, module: str, count: int) -> None:
+        """Waits until so many run a module; the others end, one after the other."""
+        while len(running := self.named(module)) > count:
+            assert _one_ends(running), f"{running} run on"
+
     def left_after(self, processes: set[int]) -> set[int]:
         """Waits until these have ended; returns those that did not."""
-        return {pid for pid in processes if not _ends(pid)}
+        return {pid for pid in processes if not _one_ends({pid})}
 
     def wait_until_alone(self) -> None:
         """Waits until the server has no child any more."""
@@ -226,20 +125,26 @@ def pid_of(caller: socket.socket) -> int:
     return pid
 
 
+def _kilobytes(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0])
+
+
 def _command_of(pid: int) -> list[bytes]:
     with suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     return []
 
 
-def _ends(pid: int) -> bool:
-    try:
-        process = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        poll = select.poll()
-        poll.register(process, select.POLLIN)
+def _one_ends(pids: set[int]) -> bool:
+    """Waits until one of these has ended; returns whether it did."""
+    poll = select.poll()
+    with ExitStack() as opened:
+        for pid in pids:
+            try:
+                process = os.pidfd_open(pid)
+            except ProcessLookupError:
+                return True
+            opened.callback(os.close, process)
+            poll.register(process, select.POLLIN)
         return bool(poll.poll(PATIENCE_SECONDS * 1000))
-    finally:
-        os.close(process)

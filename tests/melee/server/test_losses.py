@@ -1,0 +1,96 @@
+"""What a server keeps alive dies all the same; callers and visitors notice as little as can be."""
+
+import time
+
+import pytest
+
+from tests.melee.gate import Gate
+from tests.melee.server.conftest import WriteApp
+from tests.melee.server.load import Load
+from tests.melee.server.served import Answer, ServerUnderTest, pid_of
+
+pytestmark = pytest.mark.slow
+
+
+def test_after_the_object_worker_is_killed_the_next_call_waits_for_the_next_worker(app: WriteApp) -> None:
+    with ServerUnderTest(app()) as server:
+        for hits in range(1, 4):
+            assert server.ask("hit/a") == Answer(200, str(hits), None)
+            server.kill("melee.objects")
+        server.wait_for("the object worker ended")
+
+
+def test_after_the_request_parent_is_killed_the_next_request_waits_for_the_next_one(app: WriteApp, gate: Gate) -> None:
+    with ServerUnderTest(app()) as server:
+        assert server.ask().status == 200
+        hanging = server.begin_get(f"hang?gate={gate.path}")
+        with gate.reached() as one, gate.reached() as other:
+            pids = {pid_of(one), pid_of(other)}
+            server.kill("melee.web")
+            assert server.left_after(pids) == set()
+        assert hanging.result().status == 502
+        assert server.ask().status == 200
+        server.wait_for("the request parent ended")
+
+
+def test_what_was_confirmed_is_there_after_many_deaths_of_the_object_worker(app: WriteApp) -> None:
+    with ServerUnderTest(app()) as server, Load(server, clients=16) as load:
+        for _ in range(4):
+            load.wait_for(50)
+            server.kill("melee.objects")
+        load.wait_for(50)
+        load.end()
+        confirmed = sum(answer.status == 200 for answer in load.answers)
+        unknown = sum(answer.body == "OutcomeUnknown" for answer in load.answers)
+        refusals = {answer.body for answer in load.answers if answer.status != 200}
+        assert refusals <= {"OutcomeUnknown", "ObjectUnavailable"}
+        assert confirmed <= int(server.ask("ask/a/count").body) <= confirmed + unknown
+
+
+def test_two_thousand_requests_leave_nothing_behind(app: WriteApp) -> None:
+    with ServerUnderTest(app()) as server:
+        with Load(server, clients=8) as load:
+            load.wait_for(300)
+        descriptors, kilobytes = server.descriptors(), server.kilobytes()
+        with Load(server, clients=8) as load:
+            load.wait_for(2000)
+        assert server.ask().status == 200
+        assert server.descriptors() <= descriptors + 2
+        # Of 2,000 requests each would have kept 2 KiB.
+        assert server.kilobytes() <= kilobytes + 4000
+        assert len(server.named("melee.web")) <= 1 + 4 + 1
+
+
+def test_calls_are_refused_at_once_while_no_worker_can_start(app: WriteApp) -> None:
+    folder = app()
+    with ServerUnderTest(folder) as server:
+        assert server.ask("hit/a").status == 200
+        broken = folder / "data" / "objects"
+        broken.rename(folder / "data" / "moved")
+        broken.write_text("a file where a folder should be")
+        server.kill("melee.objects")
+        server.wait_for("the object worker cannot serve")
+        server.wait_for("the object worker cannot serve")
+        began_at = time.monotonic()
+        assert server.ask("hit/a") == Answer(500, "ObjectUnavailable", None)
+        # Nobody would say so for 30 s.
+        assert time.monotonic() - began_at < 15
+        broken.unlink()
+        (folder / "data" / "moved").rename(broken)
+        server.wait_for("object worker listens")
+        assert server.ask("hit/a") == Answer(200, "2", None)
+
+
+def test_an_app_that_breaks_while_it_sleeps_is_unavailable_until_it_is_mended(app: WriteApp) -> None:
+    folder = app("[server]\nsleep_after_seconds = 0.5")
+    working = (folder / "app.py").read_text()
+    with ServerUnderTest(folder) as server:
+        server.wait_for("app sleeps")
+        (folder / "app.py").write_text("import nothing_like_it\n")
+        answer = server.ask()
+        assert (answer.status, answer.retry_after) == (503, "2")
+        assert "No module named 'nothing_like_it'" in server.wait_for("a request found no app to serve it")
+        assert "No module named 'nothing_like_it'" in server.wait_for("the object worker cannot serve")
+        (folder / "app.py").write_text(working)
+        while server.ask().status == 503:
+            server.wait_for("ended")
