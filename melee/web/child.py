@@ -129,16 +129,20 @@ class Response:
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
         self._frames = FrameReader()
-        self.head: asyncio.Future[Head] = loop.create_future()
+        self._head: asyncio.Future[Head] = loop.create_future()
         self.body = Spool()
         self.over: asyncio.Future[None] = loop.create_future()
         """Done when nothing more comes, whole or not."""
+
+    async def head(self) -> Head:
+        """Waits for it; raises what `break_off` was given. A reader that gives up leaves it to come."""
+        return await asyncio.shield(self._head)
 
     def feed(self, received: bytes) -> Kind | None:
         """Takes bytes from the child; returns the kind of the frame that ended the response, if one did."""
         for kind, payload in self._frames.feed(received):
             if kind is Kind.HEAD:
-                self.head.set_result(read_head(payload))
+                self._head.set_result(read_head(payload))
             elif kind is Kind.BODY:
                 self.body.write(payload)
             else:
@@ -149,9 +153,9 @@ class Response:
 
     def break_off(self, error: Exception) -> None:
         """Nothing more comes, and that was not all."""
-        if not self.head.done():
-            self.head.set_exception(error)
+        if not self._head.done():
+            self._head.set_exception(error)
             # So that nobody has to look at it.
-            self.head.exception()
+            self._head.exception()
         self.body.fail(error)
         self.over.set_result(None)

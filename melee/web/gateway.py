@@ -138,7 +138,7 @@ class Gateway:
     async def _relay(self, visit: Visit, underway: "_Underway") -> None:
         with underway:
             try:
-                head = await underway.response.head
+                head = await underway.response.head()
                 await visit.begin(head)
                 while not visit.is_whole and (part := await underway.response.body.read()):
                     await visit.write(part)
@@ -168,7 +168,7 @@ class _Underway:
 
     async def what_became_of(self, lost: ChildLost) -> Exception:
         """Why the child was lost, when it and all that it started are gone."""
-        exit_code = await self._child.ended
+        exit_code = await asyncio.shield(self._child.ended)
         return TimedOut() if self._is_out_of_time else ChildLost(lost.pid, exit_code)
 
     def _run_out(self) -> None:

@@ -7,7 +7,7 @@ import logging
 import queue
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -156,7 +156,11 @@ class Serving:
 
 
 @contextmanager
-def serving(app: AsgiApp) -> Iterator[Serving]:
+def serving(app: AsgiApp, says: Sequence[str] = ()) -> Iterator[Serving]:
+    """
+    Args:
+        says: what uvicorn complains of; anything else is a failure.
+    """
     errors = _Errors()
     uvicorn_log = logging.getLogger("uvicorn.error")
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
@@ -168,7 +172,8 @@ def serving(app: AsgiApp) -> Iterator[Serving]:
         finally:
             server.stop()
             uvicorn_log.removeHandler(errors)
-    assert server.faults + errors.lines == []
+    seen = server.faults + errors.lines
+    assert seen == [*says], seen
 
 
 class _Errors(logging.Handler):

@@ -120,7 +120,7 @@ async def begun(child: RequestChild, path: str = "/", query: object = "", reques
 
 async def whole(response: Response) -> bytes:
     """The body of a response, when all of it has come."""
-    assert (await response.head).status == 200
+    assert (await response.head()).status == 200
     body = b""
     while part := await response.body.read():
         body += part

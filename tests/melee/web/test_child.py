@@ -8,7 +8,7 @@ from tempfile import TemporaryFile
 
 import pytest
 
-from melee.web.child import ChildLost, ChildState, RequestChild
+from melee.web.child import ChildLost, ChildState, RequestChild, Response
 from melee.web.exchange import REQUEST_HEADER, Head, Kind, frame, head_frame, read_request
 from tests.melee.web.served import get
 from tests.melee.web.stock import begun, in_loop, whole
@@ -67,7 +67,7 @@ def test_a_child_says_with_the_end_whether_it_stays(end: Kind, state: ChildState
     async def test(child: RequestChild, process: socket.socket, owner: Owner) -> None:
         response = await begun(child)
         process.sendall(HEAD + REST)
-        assert (await response.head).headers == [(b"content-type", b"text/plain")]
+        assert (await response.head()).headers == [(b"content-type", b"text/plain")]
         assert not response.over.done()
         process.sendall(frame(end))
         assert await whole(response) == b"onetwo"
@@ -105,7 +105,7 @@ def test_the_end_of_a_child_in_the_middle_of_a_response_is_met_after_what_came()
         response = await begun(child)
         process.sendall(HEAD + REST)
         child.has_ended(-9)
-        assert (await response.head).status == 200
+        assert (await response.head()).status == 200
         assert await response.body.read() == b"one"
         assert await response.body.read() == b"two"
         with pytest.raises(ChildLost, match="request child 17 ended with -9"):
@@ -153,7 +153,7 @@ def test_a_child_that_left_a_request_unread_is_lost_too() -> None:
         process.close()
         await response.over
         with pytest.raises(ChildLost):
-            await response.head
+            await response.head()
 
     with_child(test)
 
@@ -166,3 +166,17 @@ def test_a_child_that_is_closed_sees_it() -> None:
         assert child.state is ChildState.LEAVING
 
     with_child(test)
+
+
+def test_a_reader_that_gives_up_leaves_a_response_to_come() -> None:
+    async def test() -> None:
+        response = Response()
+        reader = asyncio.create_task(response.head())
+        await asyncio.sleep(0)
+        reader.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reader
+        response.feed(head_frame(Head(200, [])))
+        assert (await response.head()).status == 200
+
+    in_loop(test)

@@ -30,7 +30,7 @@ def test_a_child_that_is_killed_with_all_that_it_started_is_lost(tmp_path: Path)
             call.close()
             child.kill()
             with pytest.raises(ChildLost, match=f"request child {child.pid} ended with"):
-                await response.head
+                await response.head()
             with pytest.raises(ChildLost):
                 await response.body.read()
             assert await child.ended == -signal.SIGKILL
@@ -50,7 +50,7 @@ def test_what_left_the_group_of_a_child_does_not_hold_up_the_end_of_its_response
             call.close()
             try:
                 with pytest.raises(ChildLost) as lost:
-                    await response.head
+                    await response.head()
                 await response.over
                 assert (lost.value.exit_code, await child.ended) == (3, 3)
                 # It has the other end of the connection still.
@@ -66,7 +66,7 @@ def test_a_child_that_hangs_up_and_goes_on_is_killed() -> None:
         child = await children.take()
         response = await begun(child, "/hang-up")
         with pytest.raises(ChildLost):
-            await response.head
+            await response.head()
         assert await child.ended == -signal.SIGKILL
 
     with_children(test, per_child=0)
@@ -107,7 +107,7 @@ def test_a_request_that_is_larger_than_a_socket_takes_arrives_whole() -> None:
     async def test(children: Observed, _parent: int) -> None:
         child = await children.take()
         response = await begun(child, request=get(body=bytes(10_000_000), body_bytes=10_000_000))
-        assert (await response.head).status == 200
+        assert (await response.head()).status == 200
 
     with_children(test)
 
@@ -125,7 +125,7 @@ def test_who_waits_and_who_is_served_is_told_when_the_parent_is_killed(tmp_path:
                 assert isinstance(told, ParentLost)
                 assert str(told) == "the request parent ended"
             with pytest.raises(ChildLost) as lost:
-                await response.head
+                await response.head()
             assert lost.value.exit_code == -signal.SIGKILL
             assert await children.lost == "the request parent ended"
             # The parent could not end what its child had started.
@@ -144,7 +144,7 @@ def test_nothing_is_left_of_a_parent_whose_end_is_seen_elsewhere_first(tmp_path:
             exit_code_of(parent)
             children.close()
             with pytest.raises(ChildLost):
-                await response.head
+                await response.head()
             await asyncio.to_thread(wait_for_end, left)
 
     with_children(test)
