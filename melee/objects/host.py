@@ -1,8 +1,7 @@
 """Holds an app's durable objects: runs one call at a time, fires timers, and commits before anything leaves."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from melee.objects.files import delete_file
 from melee.objects.loaded import LoadedObject
 from melee.objects.open_objects import OpenObjects
 from melee.objects.recovery import open_registry
-from melee.objects.request import CALL_SECONDS, Call, Count, Destroy, ListIds, ObjectRef, Request, ref_of
+from melee.objects.request import Call, Count, Destroy, ListIds, ObjectRef, Request, ref_of
 from melee.objects.running import Running
 from melee.objects.shard import Shard
 from melee.objects.timers import Timers
@@ -79,22 +78,22 @@ class Host:
     def ask(self, request: Request) -> bytes:
         """Runs a request of a caller in this process, makes it durable, and returns its answer or raises what became
         of it. What other workers own is asked of them."""
-        with self._my_turn(request):
+        with self._running.in_turn(request):
             self._commit_before_leaving(request)
-            if self._peers and isinstance(request, Call | Destroy) and not self._shard.owns(ref_of(request)):
-                return self._running.ask_elsewhere(request, self._peers.ask)
-            answers = [self._answer(request)]
-            if self._peers and isinstance(request, ListIds | Count):
-                answers.append(self._running.ask_elsewhere(request, self._peers.ask))
-                return merged(request, answers)
-            return answers[0]
+            if not self._peers:
+                return self._answer(request)
+            if isinstance(request, ListIds | Count):
+                return merged(request, [self._answer(request), self._running.ask_elsewhere(request, self._peers.ask)])
+            if self._shard.owns(ref_of(request)):
+                return self._answer(request)
+            return self._running.ask_elsewhere(request, self._peers.ask)
 
     def serve_peer(self, request: Request, is_wanted: Callable[[], bool], release: Release) -> None:
         """Runs a request of another worker, unless its caller has gone when its turn comes; `release` is called with
         its outcome while it is still this thread's turn."""
         chain = request.chain if isinstance(request, Call | Destroy) else ()
         try:
-            with self._my_turn(request), self._running.on_behalf_of(chain):
+            with self._running.in_turn(request), self._running.on_behalf_of(chain):
                 self._running.check_may_ask(request)
                 self._wait_for(ref_of(request), request.method)
                 if is_wanted():
@@ -167,16 +166,6 @@ class Host:
             self._batch.close()
             self._registry.close()
             self._lock.release()
-
-    @contextmanager
-    def _my_turn(self, request: Request) -> Iterator[None]:
-        if not self.turn.take(CALL_SECONDS):
-            problem = f"its turn did not come within {CALL_SECONDS} s"
-            raise ObjectUnavailable(str(ref_of(request)), request.method, problem)
-        try:
-            yield
-        finally:
-            self.turn.end()
 
     def _commit_before_leaving(self, request: Request) -> None:
         """What an object asks of another leaves it, so what it wrote so far must be on disk first."""

@@ -78,6 +78,16 @@ class Running:
         return here[-1] if here else None
 
     @contextmanager
+    def in_turn(self, request: Request) -> Iterator[None]:
+        """Inside, it is this thread's turn; raises `ObjectUnavailable` when that does not come in time."""
+        if not self._turn.take(CALL_SECONDS):
+            raise _too_late(ref_of(request), request.method)
+        try:
+            yield
+        finally:
+            self._turn.end()
+
+    @contextmanager
     def on_behalf_of(self, elsewhere: tuple[str, ...]) -> Iterator[None]:
         """Inside, objects of other workers wait for what this thread runs."""
         before, self._mine.chain = self._mine.chain, Chain(elsewhere)
@@ -117,7 +127,7 @@ class Running:
             with self._waiting_for(ref), self._turn.given_up():
                 is_in_time = ended.wait(CALL_SECONDS)
             if not is_in_time:
-                raise ObjectUnavailable(str(ref), method, f"its turn did not come within {CALL_SECONDS} s")
+                raise _too_late(ref, method)
 
     def ask_elsewhere(self, request: Request, ask: AskElsewhere) -> bytes:
         """Sends a request to another worker, with the chain that will wait for it, and gives up the turn until the
@@ -203,3 +213,7 @@ class Running:
                 if chain.waits_for in names:
                     raise Deadlock(name, method, [*names, *further])
                 ways.append(further)
+
+
+def _too_late(ref: ObjectRef, method: str) -> ObjectUnavailable:
+    return ObjectUnavailable(str(ref), method, f"its turn did not come within {CALL_SECONDS} s")

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from melee.errors import AlreadyRunning, ConstraintError, NoOwner, ObjectCallError, ObjectUnavailable, ShapeError
-from melee.objects import host as host_module
+from melee.objects import running as running_module
 from melee.objects.durable import Durable
 from melee.objects.files import every_file
 from melee.objects.request import Call, ObjectRef
@@ -220,7 +220,7 @@ def test_a_call_whose_turn_does_not_come_has_not_run(open_host: OpenHost, monkey
 
     open_host(Slow, Counter)
     # The real wait is 30 s; nothing else is replaced.
-    monkeypatch.setattr(host_module, "CALL_SECONDS", 0.01)
+    monkeypatch.setattr(running_module, "CALL_SECONDS", 0.01)
     thread = threading.Thread(target=Slow.get("a").wait)
     thread.start()
     entered.wait(30)

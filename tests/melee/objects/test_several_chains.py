@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from melee.clock import ManualClock, SystemClock
-from melee.errors import Deadlock
+from melee.errors import Deadlock, ObjectUnavailable
+from melee.objects import running
 from melee.objects.client import Client
 from melee.objects.commit import Outcome
 from melee.objects.durable import Durable
@@ -112,10 +113,10 @@ class Here:
 
     def put_off(self, call: Callable[..., Any], *arguments: Any) -> "Future[Any]":
         """Something that is put off when this returns."""
-        running = self.host._running
-        before = len(running._put_off)
+        put_off = self.host._running._put_off
+        before = len(put_off)
         waiting = self.submit(call, *arguments)
-        while len(running._put_off) == before:
+        while len(put_off) == before:
             assert not waiting.done(), waiting.result()
         return waiting
 
@@ -164,6 +165,19 @@ def test_a_call_that_is_put_off_does_not_begin_when_its_caller_has_gone(here: He
     here.far.answer()
     asking.result(timeout=30)
     assert gone.result(timeout=30) is None
+    assert here.host.next_wake_at() is None
+
+
+def test_a_call_that_is_put_off_for_too_long_has_not_run(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    asking = here.ask_far(A, FAR)
+    with monkeypatch.context() as patched:
+        # The real wait is 30 s; nothing else is replaced.
+        patched.setattr(running, "CALL_SECONDS", 0.05)
+        outcome = here.peer(call(A, "arm", chain=(FARTHER,)))
+    assert isinstance(outcome, ObjectUnavailable)
+    assert "its turn did not come within 0.05 s" in str(outcome)
+    here.far.answer()
+    assert asking.result(timeout=30) == [A]
     assert here.host.next_wake_at() is None
 
 
