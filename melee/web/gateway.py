@@ -24,7 +24,6 @@ from melee.web.leaving import ClientLeft, interrupted_when_client_leaves
 from melee.web.slots import BacklogFull, Slots
 from melee.web.visit import Receive, Scope, Send, Visit
 
-RETRY_AFTER_SECONDS = 2
 START_SECONDS = 30
 """How long a request waits for an app that is asleep to start."""
 _STATIC = "/static"
@@ -69,7 +68,7 @@ class Gateway:
                 await self._serve(visit, receive)
         except asyncio.CancelledError:
             # The server ends, and this took longer than the grace time.
-            await visit.refuse(503, retry_after_seconds=RETRY_AFTER_SECONDS)
+            await visit.refuse(503)
         except Exception as error:  # noqa: BLE001 - a fault of ours must not go unseen, nor take the server with it
             log.gateway_failed(visit.id, error)
             await visit.refuse(500)
@@ -97,10 +96,10 @@ class Gateway:
         except TooLarge:
             await visit.refuse(413, before_end=lambda: discard_rest(receive))
         except BacklogFull:
-            await visit.refuse(503, retry_after_seconds=RETRY_AFTER_SECONDS)
+            await visit.refuse(503)
         except ParentLost as lost:
             log.app_unavailable(visit.id, str(lost))
-            await visit.refuse(503, retry_after_seconds=RETRY_AFTER_SECONDS)
+            await visit.refuse(503)
         except TimedOut:
             await visit.refuse(504)
         except ChildLost as lost:

@@ -5,6 +5,8 @@ from string import Template
 
 from melee.web.body import BODY_BYTES_AT_MOST
 
+RETRY_AFTER_SECONDS = 5
+"""When a visitor who was refused with 503 is told to come back."""
 _LARGEST_BODY = f"{BODY_BYTES_AT_MOST // 2**20} MiB"
 _LOOK_FIRST = "If you were sending something, look first whether it arrived."
 

@@ -14,11 +14,10 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from melee import log
-from melee.web.pages import error_page
+from melee.web.pages import RETRY_AFTER_SECONDS, error_page
 
 LINGER_SECONDS = 30
 """For so long a client that was refused may send on, and is not listened to. One that is done closes sooner."""
-RETRY_AFTER_SECONDS = 5
 
 
 class Refused(Exception):

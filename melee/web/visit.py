@@ -8,7 +8,7 @@ from melee import log
 from melee.clock import Clock
 from melee.web.body import Body
 from melee.web.exchange import Head, Request
-from melee.web.pages import error_page, wants_html
+from melee.web.pages import RETRY_AFTER_SECONDS, error_page, wants_html
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -74,13 +74,7 @@ class Visit:
     async def finish(self) -> None:
         await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def refuse(
-        self,
-        status: int,
-        *,
-        retry_after_seconds: int | None = None,
-        before_end: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
+    async def refuse(self, status: int, before_end: Callable[[], Awaitable[None]] | None = None) -> None:
         """Answers with an error page. A response that has begun breaks off instead: nobody must take it for whole.
 
         Args:
@@ -95,8 +89,8 @@ class Visit:
             (b"content-length", str(len(page)).encode()),
             (b"cache-control", b"no-store"),
         ]
-        if retry_after_seconds:
-            headers.append((b"retry-after", str(retry_after_seconds).encode()))
+        if status == 503:
+            headers.append((b"retry-after", str(RETRY_AFTER_SECONDS).encode()))
         if before_end:
             headers.append((b"connection", b"close"))
         await self.begin(Head(status, headers))

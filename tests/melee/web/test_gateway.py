@@ -90,7 +90,7 @@ def test_a_request_beyond_the_backlog_is_told_when_to_come_back(gateway: Gateway
         with gateway.begin("/waits") as waiting:
             gateway.server.wait_for_bytes(waiting, 1)
             status, headers, _body = gateway.ask("/too-many")
-            assert (status, headers["retry-after"]) == (503, "2")
+            assert (status, headers["retry-after"]) == (503, "5")
             child_of_it.close()
             call.close()
             assert answer(waiting)[2] == b"/waits"
@@ -178,7 +178,7 @@ def test_a_request_whose_parent_was_killed_is_served_by_the_next(gateway: Gatewa
 def test_an_app_that_cannot_start_is_unavailable(gateway: GatewayUnderTest) -> None:
     gateway.parent.problem = "app.py:1: SyntaxError"
     status, headers, body = gateway.ask("/")
-    assert (status, headers["retry-after"]) == (503, "2")
+    assert (status, headers["retry-after"]) == (503, "5")
     assert b"SyntaxError" not in body
     [line] = gateway.logged("a request found no app to serve it")
     assert line["problem"] == "app.py:1: SyntaxError"
