@@ -1,5 +1,6 @@
 """Two workers that share an app's objects: who owns what, calls across, and what the loss of one means."""
 
+import subprocess
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -46,6 +47,12 @@ class Node(Durable):
     def ask_after(self, gate, path):
         wait_at(gate)
         return self.ask(path)
+
+    def relay(self, path, gate, further):
+        """Passes a call on along the path, whose last object waits at the gate and calls further."""
+        if len(path) == 1:
+            return Node.get(path[0]).ask_after(gate, further)
+        return Node.get(path[0]).relay(path[1:], gate, further)
 
     def times(self):
         return [self.storage.get("begun", 0), self.storage.get("ended", 0)]
@@ -253,6 +260,21 @@ def test_workers_that_stop_at_once_finish_the_calls_between_them(two: Several, g
             each.close()
         assert [call.result(timeout=30) for call in calls] == paths
     assert [worker.exit_code() for worker in two.workers] == [0, 0]
+
+
+def test_a_worker_that_stops_serves_its_peers_as_long_as_it_waits_for_one(two: Several, gate: Gate) -> None:
+    first, second = two.workers
+    path, further = [two.id_in(0), two.id_in(1, but=1)], [two.id_in(0, but=1)]
+    with ThreadPoolExecutor(1) as callers:
+        calling = callers.submit(two.get("Node", two.id_in(1)).relay, path, gate.path, further)
+        with gate.reached():
+            first.stop()
+            # With nothing to do of its own it would end now; a peer's call is under way in it.
+            with pytest.raises(subprocess.TimeoutExpired):
+                first.process.wait(timeout=0.5)
+        assert calling.result(timeout=25) == [path[1], *further]
+    assert first.exit_code() == 0
+    assert second.process.poll() is None
 
 
 @pytest.mark.parametrize("numbers", [(1, 2, 3, 1)])
