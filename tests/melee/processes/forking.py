@@ -31,7 +31,10 @@ def obey(connection: socket.socket) -> None:
 
 
 def leave_behind(*, ignoring: tuple[signal.Signals, ...] = (), in_own_session: bool = False) -> int:
-    """Starts a process that hangs, and holds all that this one holds; returns its id when it is there."""
+    """Starts a process that hangs, and holds all that this one holds; returns its id when it is there.
+
+    Should a test fail to end it, it ends by itself.
+    """
     here, there = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -39,6 +42,7 @@ def leave_behind(*, ignoring: tuple[signal.Signals, ...] = (), in_own_session: b
             signal.signal(number, signal.SIG_IGN)
         if in_own_session:
             os.setsid()
+        signal.alarm(2 * WAIT_SECONDS)
         os.write(there, b".")
         while True:
             signal.pause()
