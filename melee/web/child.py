@@ -5,7 +5,7 @@ import socket
 from enum import Enum, auto
 from typing import IO, Protocol
 
-from melee.web.exchange import FrameReader, Head, Kind, Request, read_head, request_message
+from melee.web.exchange import FrameReader, Head, Kind, NotAResponse, Request, read_head, request_message
 from melee.web.spool import Spool
 
 _READ_BYTES = 256 * 1024
@@ -96,7 +96,11 @@ class RequestChild:
         if not received:
             self._break_off(response)
             return False
-        last = response.feed(received)
+        try:
+            last = response.feed(received)
+        except NotAResponse:
+            self._break_off(response)
+            return False
         if last is Kind.END:
             self._loop.remove_reader(self._socket.fileno())
             self._response, self.state = None, ChildState.WAITING
@@ -139,8 +143,15 @@ class Response:
         return await asyncio.shield(self._head)
 
     def feed(self, received: bytes) -> Kind | None:
-        """Takes bytes from the child; returns the kind of the frame that ended the response, if one did."""
+        """Takes bytes from the child; returns the kind of the frame that ended the response, if one did.
+
+        Raises:
+            NotAResponse: that is none, or more than one.
+        """
+        last = None
         for kind, payload in self._frames.feed(received):
+            if self.over.done() or self._head.done() == (kind is Kind.HEAD):
+                raise NotAResponse(f"a frame of kind {kind.name} out of its turn")
             if kind is Kind.HEAD:
                 self._head.set_result(read_head(payload))
             elif kind is Kind.BODY:
@@ -148,8 +159,8 @@ class Response:
             else:
                 self.body.end()
                 self.over.set_result(None)
-                return kind
-        return None
+                last = kind
+        return last
 
     def break_off(self, error: Exception) -> None:
         """Nothing more comes, and that was not all."""
@@ -158,4 +169,5 @@ class Response:
             # So that nobody has to look at it.
             self._head.exception()
         self.body.fail(error)
-        self.over.set_result(None)
+        if not self.over.done():
+            self.over.set_result(None)

@@ -42,6 +42,10 @@ class Head(msgspec.Struct, array_like=True, frozen=True):
     headers: Headers
 
 
+class NotAResponse(Exception):
+    """What a child sent is no response: it wrote into its connection by itself, or a copy of it answered too."""
+
+
 class Kind(IntEnum):
     """What a frame of a response is. After `LAST_END` the child ends, after `END` it takes the next request."""
 
@@ -51,6 +55,7 @@ class Kind(IntEnum):
     LAST_END = 4
 
 
+_KINDS = set(Kind)
 _encoder = msgspec.msgpack.Encoder()
 _requests = msgspec.msgpack.Decoder(Request)
 _heads = msgspec.msgpack.Decoder(Head)
@@ -86,12 +91,14 @@ class FrameReader:
         self._received = bytearray()
 
     def feed(self, received: bytes) -> list[tuple[Kind, bytes]]:
-        """The frames that are complete now."""
+        """The frames that are complete now; raises `NotAResponse`."""
         self._received += received
         frames = []
         begin, length = 0, FRAME_HEADER.size
         while len(self._received) - begin >= length:
             kind, payload_length = FRAME_HEADER.unpack_from(self._received, begin)
+            if kind not in _KINDS:
+                raise NotAResponse(f"a frame of kind {kind}")
             end = begin + length + payload_length
             if len(self._received) < end:
                 break

@@ -44,8 +44,12 @@ def app(environ, start_response):
     if path == "/kill":
         os.kill(os.getpid(), 9)
     if path == "/hang":
-        os.fork()
+        copy = os.fork()
         wait_at(query)
+        if copy == 0:
+            os._exit(0)
+    if path == "/twice":
+        os.fork()
     if path == "/break":
         start_response("200 OK", [("Content-Type", "text/plain")])(b"begun")
         os._exit(3)

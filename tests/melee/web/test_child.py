@@ -180,3 +180,24 @@ def test_a_reader_that_gives_up_leaves_a_response_to_come() -> None:
         assert (await response.head()).status == 200
 
     in_loop(test)
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [frame(Kind.BODY, b"early")],
+        [frame(Kind.END)],
+        [HEAD, HEAD],
+        [HEAD, frame(Kind.END), HEAD],
+        [HEAD, b"\x09\x00\x00\x00\x00"],
+        [b"printed by the app"],
+    ],
+)
+def test_a_child_that_sends_what_is_no_response_is_lost(frames: list[bytes]) -> None:
+    async def test(child: RequestChild, process: socket.socket, owner: Owner) -> None:
+        response = await begun(child)
+        process.sendall(b"".join(frames))
+        await response.over
+        assert owner.heard == ["kill", ChildState.LEAVING]
+
+    with_child(test)
