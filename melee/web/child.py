@@ -27,6 +27,10 @@ class ChildLost(Exception):
         self.pid, self.exit_code = pid, exit_code
 
 
+class NotTaken(Exception):
+    """A child ended before it took its request, which surely never ran; another child may have it."""
+
+
 class _Owner(Protocol):
     def is_done_with(self, child: "RequestChild") -> None: ...
 
@@ -46,7 +50,7 @@ class RequestChild:
         self._response: Response | None = None
 
     async def begin(self, request: Request, body: IO[bytes] | None) -> "Response":
-        """Hands over a request; raises `ChildLost` when the child did not take it, so that it surely never ran."""
+        """Hands over a request; raises `NotTaken` when the child ended before."""
         message, descriptors = request_message(request), [body.fileno()] if body else []
         try:
             sent = socket.send_fds(self._socket, [message], descriptors)
@@ -56,7 +60,7 @@ class RequestChild:
             # It has a part of the request at most, and so cannot be given another.
             self._give_up()
             if isinstance(error, ConnectionError):
-                raise ChildLost(self.pid, None) from None
+                raise NotTaken from None
             raise
         response = self._response = Response()
         self._loop.add_reader(self._socket.fileno(), self._read)
@@ -91,8 +95,10 @@ class RequestChild:
             received = self._socket.recv(_READ_BYTES)
         except (BlockingIOError, InterruptedError):
             return False
-        except ConnectionError:
-            received = b""
+        except ConnectionResetError:
+            # So does the kernel with a connection that closes over bytes nobody read.
+            self._break_off(response, NotTaken())
+            return False
         if not received:
             self._break_off(response)
             return False
@@ -109,8 +115,8 @@ class RequestChild:
             self._leave()
         return True
 
-    def _break_off(self, response: "Response") -> None:
-        response.break_off(ChildLost(self.pid, self.ended.result() if self.ended.done() else None))
+    def _break_off(self, response: "Response", error: Exception | None = None) -> None:
+        response.break_off(error or ChildLost(self.pid, self.ended.result() if self.ended.done() else None))
         self._give_up()
 
     def _give_up(self) -> None:

@@ -17,7 +17,7 @@ from melee import log
 from melee.clock import Clock
 from melee.project import WebConfig
 from melee.web.body import Body, Gone, TooLarge, discard_rest, whole_body
-from melee.web.child import ChildLost, RequestChild, Response
+from melee.web.child import ChildLost, NotTaken, RequestChild, Response
 from melee.web.children import Children, ParentLost
 from melee.web.exchange import Request
 from melee.web.leaving import ClientLeft, interrupted_when_client_leaves
@@ -90,8 +90,7 @@ class Gateway:
         try:
             with closing(await whole_body(visit.scope, receive)) as body:
                 with interrupted_when_client_leaves(receive):
-                    await self._slots.take()
-                    await self._relay(visit, await self._begin(visit, body))
+                    await self._serve_by_a_child(visit, body)
                 await visit.finish()
         except TooLarge:
             await visit.refuse(413, before_end=lambda: discard_rest(receive))
@@ -110,6 +109,14 @@ class Gateway:
         finally:
             self._under_way -= 1
             self._last_asked_at = self._clock.elapsed()
+
+    async def _serve_by_a_child(self, visit: Visit, body: Body) -> None:
+        while True:
+            await self._slots.take()
+            try:
+                return await self._relay(visit, await self._begin(visit, body))
+            except NotTaken:
+                continue
 
     async def _begin(self, visit: Visit, body: Body) -> "_Underway":
         """Hands the request to a child, for the slot that was taken."""
@@ -130,7 +137,7 @@ class Gateway:
             try:
                 child = await children.take()
                 return child, await child.begin(request, body)
-            except (ParentLost, ChildLost):
+            except (ParentLost, NotTaken):
                 # They ended while they waited, so the request did not leave; there are others, or `awake` says why not.
                 continue
 
