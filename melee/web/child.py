@@ -49,6 +49,10 @@ class RequestChild:
         """Its exit code, when it is gone and all that it started."""
         self._response: Response | None = None
 
+    @property
+    def is_answering(self) -> bool:
+        return self._response is not None
+
     async def begin(self, request: Request, body: IO[bytes] | None) -> "Response":
         """Hands over a request; raises `NotTaken` when the child ended before."""
         message, descriptors = request_message(request), [body.fileno()] if body else []

@@ -11,6 +11,7 @@ from melee.processes.control import Channel, Ended, Failed, Fork, Forked, Kill, 
 from melee.web.child import ChildState, RequestChild
 
 _PAUSE_SECONDS = 0.5
+_LAST_SECONDS = 1
 
 
 class ParentLost(Exception):
@@ -159,8 +160,12 @@ class Children:
             # So that nobody has to look at it.
             self.loaded.exception()
         for child in list(self._living.values()):
-            # It ends with its parent, and nobody will say when.
-            child.has_ended(-signal.SIGKILL)
+            # It ends with its parent, and nobody will say when; but for the connection of one that answers, which also
+            # tells whether it had taken its request.
+            if child.is_answering:
+                self._loop.call_later(_LAST_SECONDS, child.has_ended, -signal.SIGKILL)
+            else:
+                child.has_ended(-signal.SIGKILL)
 
     def _end_what_it_left(self) -> None:
         """A parent that was killed could not end what its children started."""
