@@ -8,6 +8,7 @@ from melee.web.children import ParentLost
 
 LOAD_SECONDS_AT_MOST = 60
 """How long an app may take to be imported when it is started or loaded anew."""
+_STOPS = "the server stops"
 
 
 class Process(Protocol):
@@ -34,10 +35,8 @@ class Living:
 
     def begin(self, *processes: Process) -> None:
         """Raises `ParentLost` when nothing is begun any more."""
-        if self.is_ending:
-            raise ParentLost("the server stops")
+        self._add(processes)
         for process in processes:
-            self._processes.add(process)
             process.begin()
 
     async def load(self, *processes: Process) -> None:
@@ -46,11 +45,12 @@ class Living:
         Raises:
             ParentLost, WorkerLost: one of them cannot, or nothing is begun any more. All of them have ended.
         """
-        self._processes |= {*processes}
+        self._add(processes)
         self._loading = asyncio.gather(*(process.load() for process in processes))
         try:
-            await self._loaded(self._loading)
+            await _loaded(self._loading)
         except BaseException:
+            self._loading.cancel()
             await self.end(processes, grace_seconds=1)
             raise
         finally:
@@ -71,14 +71,17 @@ class Living:
         self.begin_no_more()
         await self.end(self._processes, grace_seconds)
 
-    async def _loaded(self, loading: asyncio.Future[Any]) -> None:
+    def _add(self, processes: Iterable[Process]) -> None:
         if self.is_ending:
-            loading.cancel()
-        try:
-            await asyncio.wait_for(loading, LOAD_SECONDS_AT_MOST)
-        except TimeoutError:
-            raise ParentLost(f"it did not load within {LOAD_SECONDS_AT_MOST} s") from None
-        except asyncio.CancelledError:
-            if self.is_ending:
-                raise ParentLost("the server stops") from None
-            raise
+            raise ParentLost(_STOPS)
+        self._processes.update(processes)
+
+
+async def _loaded(loading: asyncio.Future[Any]) -> None:
+    done, _pending = await asyncio.wait([loading], timeout=LOAD_SECONDS_AT_MOST)
+    if not done:
+        raise ParentLost(f"it did not load within {LOAD_SECONDS_AT_MOST} s")
+    try:
+        loading.result()
+    except asyncio.CancelledError:
+        raise ParentLost(_STOPS) from None

@@ -1,9 +1,9 @@
 """Orders to a running server, through a Unix socket in its data folder: one line in, one line out."""
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -19,7 +19,7 @@ class Answer(msgspec.Struct):
     problem: str = ""
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def taking_orders(path: Path, reload: Callable[[], Awaitable[str]]) -> AsyncIterator[None]:
     """Inside, `melee reload` reaches this server.
 
@@ -61,11 +61,18 @@ def order_reload(path: Path) -> None:
             connection.connect(str(path))
         except (FileNotFoundError, ConnectionRefusedError):
             raise NotRunning(str(path.parent)) from None
-        connection.sendall(_RELOAD)
-        with connection.makefile("rb") as lines:
-            line = lines.readline()
+        line = _answer(connection, _RELOAD)
     if not line:
         raise BadInput("the server ended before it had loaded the app anew; its log says why")
     answer = msgspec.json.decode(line, type=Answer)
     if answer.problem:
         raise BadInput(f"the old version goes on: {answer.problem}")
+
+
+def _answer(connection: socket.socket, order: bytes) -> bytes:
+    """The line that comes back; empty when the server ends first."""
+    with contextlib.suppress(ConnectionError), connection.makefile("rwb") as lines:
+        lines.write(order)
+        lines.flush()
+        return lines.readline()
+    return b""
