@@ -14,6 +14,7 @@ class Load:
 
     Attributes:
         answers: what they got, when they have ended.
+        failed: those of them that are not 200.
     """
 
     def __init__(self, server: ServerUnderTest, clients: int) -> None:
@@ -21,6 +22,7 @@ class Load:
         self._count, self._is_over = clients, threading.Event()
         self._got: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self.answers: list[Answer] = []
+        self.failed: list[Answer] = []
 
     def __enter__(self) -> Self:
         self._visits = [self._clients.submit(self._visit) for _ in range(self._count)]
@@ -34,6 +36,7 @@ class Load:
         self._is_over.set()
         for visits in self._visits:
             self.answers += visits.result()
+        self.failed = [answer for answer in self.answers if answer.status != 200]
 
     def wait_for(self, count: int) -> None:
         """Returns when so many more have been served."""

@@ -5,16 +5,21 @@ import select
 import signal
 import socket
 import struct
+import time
 import uuid
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
+from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
+from melee.web.pages import RETRY_AFTER_SECONDS
 from tests.melee.cli.small_app import PATIENCE_SECONDS, DevServer
+
+RETRY_AFTER = str(RETRY_AFTER_SECONDS)
 
 _MARK = "MELEE_SERVER_UNDER_TEST"
 
@@ -30,6 +35,9 @@ class Answer(NamedTuple):
 class ServerUnderTest(DevServer):
     """`melee serve` on a free port, read line by line. At the end of `with` it is killed, should it still run, and no
     process of it may be left.
+
+    Attributes:
+        start_seconds: how long its first line took; more on a machine that has much else to do.
     """
 
     subcommand = "serve"
@@ -41,6 +49,12 @@ class ServerUnderTest(DevServer):
         name, _, value = self._mark.partition("=")
         self.environment[name] = value
         self._clients = ThreadPoolExecutor(200)
+        self._began_at = time.monotonic()
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self.start_seconds = time.monotonic() - self._began_at
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -60,17 +74,17 @@ class ServerUnderTest(DevServer):
 
     def ask(self, path: str = "") -> "Answer":
         """Loads a page."""
-        address = urlsplit(self.url)
-        with closing(HTTPConnection(address.hostname or "", address.port, timeout=PATIENCE_SECONDS)) as connection:
-            connection.request("GET", f"/{path}")
+        with self.asked(path) as connection:
             response = connection.getresponse()
             return Answer(response.status, response.read().decode(), response.headers["Retry-After"])
 
-    def ask_and_leave(self, path: str) -> None:
-        """Asks for a page and does not wait for it."""
+    @contextmanager
+    def asked(self, path: str, **headers: str) -> Iterator[HTTPConnection]:
+        """Inside, somebody has asked for a page; leaves at the end."""
         address = urlsplit(self.url)
         with closing(HTTPConnection(address.hostname or "", address.port, timeout=PATIENCE_SECONDS)) as connection:
-            connection.request("GET", f"/{path}")
+            connection.request("GET", f"/{path}", headers=headers)
+            yield connection
 
     def descriptors(self) -> int:
         """How many the server has open."""

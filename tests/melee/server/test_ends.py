@@ -52,7 +52,10 @@ def test_a_second_ctrl_c_ends_it_at_once(app: WriteApp, gate: Gate, through_a_te
         server.begin_get(f"hang?gate={gate.path}")
         server.begin_get(f"endless?gate={gate.path}")
         gate.reached().close()
-        with gate.reached(), gate.reached():
+        # It never sends the body that it is asked for.
+        never_ending = server.asked("", expect="100-continue", **{"content-length": "10"})
+        with gate.reached(), gate.reached(), never_ending as connection:
+            assert connection.sock.recv(12) == b"HTTP/1.1 100"
             send = os.killpg if through_a_terminal else os.kill
             for _ in range(2):
                 send(server.process.pid, signal.SIGINT)
