@@ -5,10 +5,12 @@ one of them is called but warnings and errors, which go to standard error.
 """
 
 import logging
+import os
 import sys
 from collections.abc import Mapping, MutableMapping
 from contextlib import AbstractContextManager
 from datetime import datetime, tzinfo
+from pathlib import Path
 from typing import IO, Any
 
 import structlog
@@ -48,9 +50,31 @@ def _configure(stream: IO[str], level: int, render: Any) -> None:
             _encodable,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(file=stream),  # type: ignore[arg-type]
+        logger_factory=structlog.WriteLoggerFactory(file=_Lossy(stream)),  # type: ignore[arg-type]
         cache_logger_on_first_use=False,
     )
+
+
+class _Lossy:
+    """A stream that loses what cannot be written, since its reader has gone or the disk is full. Whoever announces
+    something has other things to do than that."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except BrokenPipeError:
+            # It never comes back. So the end of the process, which writes what is left, is not a failure either.
+            with Path(os.devnull).open("wb") as nothing:
+                os.dup2(nothing.fileno(), self._stream.fileno())
+        except OSError:
+            return
+
+    def flush(self) -> None:
+        """Nothing is left to do."""
 
 
 def _with_traceback(_logger: Any, _name: str, event: _Event) -> _Event:

@@ -51,7 +51,9 @@ def serve(app: str, host: str, port: int) -> None:
             uvloop.run(_serve(target, host, listener))
         except (ParentLost, WorkerLost) as error:
             raise BadInput(str(error)) from error
-    click.echo("stopped", err=True)
+    # In order, even if nobody hears it.
+    with contextlib.suppress(BrokenPipeError):
+        click.echo("stopped", err=True)
 
 
 async def _serve(target: Target, host: str, listener: socket.socket) -> None:

@@ -1,6 +1,7 @@
 """What melee announces: a line a person can read, or a JSON object a collector can."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -126,3 +127,23 @@ def test_unasked_only_warnings_are_written_and_to_standard_error() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == ""
     assert done.stderr == "warning: the registry of objects was rebuilt from their files objects=2\n"
+
+
+@pytest.mark.parametrize("reader", ["gone", "full"])
+def test_what_cannot_be_written_is_lost_and_harms_nobody(reader: str) -> None:
+    says = "from melee import log; log.to_lines(); [log.server_stops('SIGTERM') for _ in range(3)]"
+    # Whatever is written there finds no space.
+    output = os.open("/dev/full", os.O_WRONLY) if reader == "full" else _pipe_without_reader()
+    try:
+        ended = subprocess.run([sys.executable, "-c", says], stdout=output, stderr=subprocess.PIPE, text=True)
+    finally:
+        os.close(output)
+    assert "Traceback" not in ended.stderr
+    if reader == "gone":
+        assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def _pipe_without_reader() -> int:
+    reading, writing = os.pipe()
+    os.close(reading)
+    return writing

@@ -86,6 +86,12 @@ class ServerUnderTest(DevServer):
             connection.request("GET", f"/{path}", headers=headers)
             yield connection
 
+    def read_no_more(self) -> None:
+        """Leaves the output of the server without a reader, from its next line on."""
+        assert self.process.stdout
+        with Path(os.devnull).open() as nothing:
+            os.dup2(nothing.fileno(), self.process.stdout.fileno())
+
     def descriptors(self) -> int:
         """How many the server has open."""
         return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))

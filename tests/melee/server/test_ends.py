@@ -109,3 +109,12 @@ def test_nothing_outlives_a_server_that_is_killed_while_it_loads_the_app(app: Wr
     with ServerUnderTest(folder) as server, gate.reached(), gate.reached():
         server.process.kill()
         assert server.left_after(server.processes()) == set()
+
+
+def test_a_server_whose_log_nobody_reads_any_more_serves_and_can_be_stopped(app: WriteApp) -> None:
+    with ServerUnderTest(app()) as server:
+        assert server.ask().status == 200
+        server.read_no_more()
+        assert [server.ask("hit/a").body for _ in range(3)] == ["1", "2", "3"]
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(timeout=60) == 0
