@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from melee.project import Project
 from tests.melee.cli.small_app import DevServer, melee
 from tests.melee.server.served import ServerUnderTest
 from tests.melee.server.served_app import write_app
@@ -58,7 +59,7 @@ def test_an_app_that_does_not_load_is_one_line_and_nothing_is_left(folder: Path,
     assert len(complaints) == 1
     assert complaints[0].startswith("melee: ")
     assert complaints[0].endswith(f"{problem}\n")
-    assert list((folder / "data").glob("*.sock")) == []
+    assert not Project.at(folder).orders.exists()
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from melee.project import Project
 from tests.melee.gate import Gate
 from tests.melee.server.conftest import WriteApp
 from tests.melee.server.served import Answer, ServerUnderTest
@@ -15,15 +16,19 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_request_under_way_is_finished_before_the_server_ends(app: WriteApp, gate: Gate, number: int) -> None:
     folder = app()
+    project = Project.at(folder)
+    sockets = [project.orders, project.socket]
     with ServerUnderTest(folder) as server:
         waiting = server.begin_get(f"wait?gate={gate.path}")
         with gate.reached():
+            assert all(path.exists() for path in sockets)
             server.process.send_signal(number)
             server.wait_for("server stops")
         assert waiting.result() == Answer(200, "waited", None)
         assert server.process.wait() == 0
         assert server.children() == set()
-        assert not list(folder.glob("data/*.sock")) + list(folder.glob("data/objects/*/*/*-wal"))
+        assert not any(path.exists() for path in sockets)
+        assert not list(folder.glob("data/objects/*/*/*-wal"))
         assert server.printed[-1] == "stopped\n"
 
 

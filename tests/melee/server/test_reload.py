@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from melee.project import Project
 from tests.melee.cli.small_app import melee
 from tests.melee.gate import Gate
 from tests.melee.server.conftest import WriteApp
@@ -159,7 +160,7 @@ def test_a_server_that_was_killed_is_none(app: WriteApp) -> None:
     folder = app()
     with ServerUnderTest(folder) as server:
         server.ask()
-    assert (folder / "data" / "server.sock").exists()
+    assert Project.at(folder).orders.exists()
     assert "no server runs on" in melee("reload", folder).stderr
 
 

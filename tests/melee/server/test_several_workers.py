@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from melee.objects.request import ObjectRef
-from melee.objects.shard import shard_of
+from melee.objects.shard import shard_of, shards
 from melee.project import Project
 from tests.melee.server.conftest import WriteApp
 from tests.melee.server.served import ServerUnderTest
@@ -45,10 +45,12 @@ def test_a_timer_of_either_worker_wakes_the_app(app: WriteApp) -> None:
 
 def test_no_socket_of_them_is_left(app: WriteApp) -> None:
     folder = app(TWO)
+    project = Project.at(folder)
+    sockets = [path for shard in shards(2) for path in (shard.socket(project), shard.peer_socket(project))]
     with ServerUnderTest(folder) as server:
-        assert len(list((folder / "data").glob("objects-*.sock"))) == 4
+        assert all(path.exists() for path in sockets)
         server.stop(signal.SIGTERM)
-    assert list((folder / "data").glob("*.sock")) == []
+    assert not any(path.exists() for path in sockets)
 
 
 def test_an_app_that_gets_another_number_of_workers_keeps_its_objects(app: WriteApp) -> None:
