@@ -13,10 +13,19 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import IO, Any
 
-import structlog
-from structlog.typing import FilteringBoundLogger
-
 from melee.errors import described
+
+# structlog imports rich where it is installed, for colours that melee has no use for, and that is half of what a worker
+# imports. It does without as long as rich cannot be found.
+_hides_rich = "rich" not in sys.modules
+if _hides_rich:
+    sys.modules["rich"] = None  # type: ignore[assignment]
+
+import structlog  # noqa: E402
+from structlog.typing import FilteringBoundLogger  # noqa: E402
+
+if _hides_rich:
+    del sys.modules["rich"]
 
 _Event = MutableMapping[str, Any]
 

@@ -147,3 +147,15 @@ def _pipe_without_reader() -> int:
     reading, writing = os.pipe()
     os.close(reading)
     return writing
+
+
+def test_rich_is_imported_by_those_alone_who_use_it() -> None:
+    source = "import sys, melee.log as log; print('rich' in sys.modules); import rich; print(log.structlog.dev.rich)"
+    ran = subprocess.run([sys.executable, "-c", source], check=True, capture_output=True, text=True)
+    assert ran.stdout == "False\nNone\n"
+
+
+def test_rich_that_is_there_already_stays() -> None:
+    source = "import sys, rich; before = rich; import melee.log; print(sys.modules['rich'] is before)"
+    ran = subprocess.run([sys.executable, "-c", source], check=True, capture_output=True, text=True)
+    assert ran.stdout == "True\n"
