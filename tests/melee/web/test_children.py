@@ -3,13 +3,18 @@
 import asyncio
 import os
 import signal
+import socket
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from melee.processes.control import Ended, Forked
 from melee.web.children import ParentLost
+from melee.web.request_child import serve_requests
 from tests.melee.processes.forking import children_of, exit_code_of
+from tests.melee.web.served import says
 from tests.melee.web.stock import Gate, Observed, answer, begun, whole, with_children
 
 
@@ -129,6 +134,39 @@ def test_those_that_serve_end_after_their_response_when_they_retire_and_the_pare
         assert await asyncio.to_thread(exit_code_of, parent) == 0
 
     with_children(test)
+
+
+def test_one_that_has_answered_may_come_to_its_end_when_they_retire(tmp_path: Path) -> None:
+    with Gate(tmp_path / "gate") as gate:
+
+        def serve_and_linger(connection: socket.socket) -> None:
+            served = list[object]()
+
+            def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+                served.append(environ)
+                return says("here")(environ, start_response)
+
+            serve_requests(app, connection, 1)
+            if not served:
+                return
+            with socket.socket(socket.AF_UNIX) as caller:
+                caller.connect(gate.path)
+                caller.sendall(b"0")
+                caller.recv(1)
+
+        async def test(children: Observed, _parent: int) -> None:
+            child = await children.take()
+            await whole(await begun(child))
+            call, _pid = await gate.called()
+            children.retire()
+            # The one that waited.
+            await children.hears(Ended)
+            assert not children.lost.done()
+            call.close()
+            await children.lost
+            assert await child.ended == 0
+
+        with_children(test, spares=1, work=serve_and_linger)
 
 
 def test_those_that_stay_end_after_their_response_too_when_they_retire(tmp_path: Path) -> None:

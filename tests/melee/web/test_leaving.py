@@ -50,6 +50,9 @@ def test_what_else_a_client_says_is_no_leaving() -> None:
             for _ in range(3):
                 client.says("http.request")
                 await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        # And nobody listens to it any more.
+        assert asyncio.all_tasks() == {asyncio.current_task()}
 
     with_client(test)
 
@@ -59,6 +62,23 @@ def test_a_client_that_leaves_afterwards_interrupts_nothing() -> None:
         with interrupted_when_client_leaves(client.receive):
             await asyncio.sleep(0)
         client.says("http.disconnect")
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+    with_client(test)
+
+
+def test_a_client_that_leaves_at_the_same_moment_interrupts_nothing() -> None:
+    async def test(_client: Client) -> None:
+        is_done = asyncio.Event()
+
+        async def receive() -> MutableMapping[str, Any]:
+            # What is waited for is there before anybody hears of the leaving.
+            is_done.set()
+            return {"type": "http.disconnect"}
+
+        with interrupted_when_client_leaves(receive):
+            await is_done.wait()
         for _ in range(3):
             await asyncio.sleep(0)
 

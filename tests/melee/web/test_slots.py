@@ -77,6 +77,23 @@ def test_one_that_gives_up_in_its_turn_passes_the_slot_on() -> None:
     in_loop(test)
 
 
+def test_one_that_gives_up_while_it_waits_leaves_room_in_the_backlog() -> None:
+    async def test() -> None:
+        slots = Slots(1, backlog=1)
+        await slots.take()
+        first = asyncio.create_task(slots.take())
+        await settle()
+        first.cancel()
+        await settle()
+        second = asyncio.create_task(slots.take())
+        await settle()
+        assert (slots.taken, slots.waiting) == (1, 1)
+        slots.give_back()
+        await second
+
+    in_loop(test)
+
+
 def test_fewer_slots_hold_from_now_on_and_more_go_to_those_that_wait() -> None:
     async def test() -> None:
         slots = Slots(3, backlog=10)
