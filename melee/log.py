@@ -27,6 +27,9 @@ from structlog.typing import FilteringBoundLogger  # noqa: E402
 if _hides_rich:
     del sys.modules["rich"]
 
+Logger = FilteringBoundLogger
+"""What `self.log` of an object is: `info`, `warning`, `error` with words and fields."""
+
 _Event = MutableMapping[str, Any]
 
 

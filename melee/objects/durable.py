@@ -5,8 +5,6 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from structlog.typing import FilteringBoundLogger
-
 from melee import log, shape
 from melee.errors import DefinitionError
 from melee.objects.handles import Handle, handle_class
@@ -121,7 +119,7 @@ class Durable(metaclass=DurableClass):
     storage: Storage
     """This object's own database."""
 
-    log: FilteringBoundLogger
+    log: log.Logger
     """A logger whose lines carry the object's name."""
 
     _melee_record: Record
