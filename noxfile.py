@@ -46,7 +46,9 @@ def tests(session: nox.Session) -> None:
     # A part of the tests may be all fast or all slow; pytest ends with 5 when it finds nothing to run.
     good = [0, 5] if session.posargs else [0]
     for speed in ("not slow", "slow"):
-        session.run("python", "-m", "pytest", "-m", speed, *packages, *session.posargs, success_codes=good)
+        # Most of them wait for other processes, so two at a time take half as long.
+        arguments = ["-n", "2", "-m", speed, *packages, *session.posargs]
+        session.run("python", "-m", "pytest", *arguments, success_codes=good)
 
 
 @nox.session

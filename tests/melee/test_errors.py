@@ -19,6 +19,7 @@ EXAMPLES: dict[str, MeleeError] = {
     "/srv/board/data is in use by process 42: stop it first, or run this app on another data folder": (
         errors.AlreadyRunning("/srv/board/data", 42)
     ),
+    "no server runs on /srv/board/data; start one with `melee serve`": errors.NotRunning("/srv/board/data"),
     "there is no object Stats/visit; there is Stats/visits": errors.NoSuchObject("Stats/visit", ["Stats/visits"]),
     "lib/stats.py:3: Stats.id: choose another name": errors.DefinitionError(
         "lib/stats.py:3: Stats.id", "choose another name"

@@ -49,7 +49,8 @@ def test_children_that_stay_are_never_more_than_their_number(tmp_path: Path) -> 
     async def test(children: Observed, parent: int) -> None:
         served = set(await asyncio.gather(*(answer(children) for _ in range(20))))
         assert served <= set(children_of(parent))
-        assert len(children_of(parent)) == 2
+        # The second one may still be on its way.
+        assert len(children_of(parent)) <= 2
         # A third request waits for one of them.
         with Gate(tmp_path / "gate") as gate:
             waiting = [asyncio.create_task(answer(children, "/wait", gate.path)) for _ in range(3)]
