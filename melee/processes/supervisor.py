@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import sys
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +26,12 @@ class Kept(Protocol):
 
     def has_ended(self, again_in_seconds: float) -> None:
         """The process is gone; the next one starts then."""
+
+
+def python(module: str, *arguments: str) -> list[str]:
+    """The command that runs a module of melee. A file of the app called `signal.py`, say, does not pose as Python's own
+    while melee is imported, although the process starts in the app's folder."""
+    return [sys.executable, "-P", "-m", module, *arguments]
 
 
 async def spawn(command: Sequence[str], *descriptors: int, folder: Path) -> Process:

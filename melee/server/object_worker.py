@@ -4,14 +4,13 @@ import asyncio
 import contextlib
 import os
 import socket
-import sys
 from asyncio.subprocess import Process
 
 import msgspec
 
 from melee import log
 from melee.objects.report import Failed, Listening, Loaded, Stopped, read_report
-from melee.processes.supervisor import Supervisor, spawn
+from melee.processes.supervisor import Supervisor, python, spawn
 from melee.project import Project
 from melee.server.call_sockets import CallSockets
 
@@ -89,7 +88,7 @@ class ObjectWorker:
         if self._sockets.peers:
             options["--peers"] = self._sockets.peers.fileno()
         pairs = [str(part) for option in options.items() for part in option]
-        return [sys.executable, "-m", "melee.objects", str(self._project.folder), *pairs]
+        return python("melee.objects", str(self._project.folder), *pairs)
 
     async def _read(self, descriptor: int) -> None:
         """Takes in what the worker reports, until it ends."""

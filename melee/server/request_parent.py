@@ -3,10 +3,9 @@
 import asyncio
 import os
 import socket
-import sys
 from asyncio.subprocess import Process
 
-from melee.processes.supervisor import Supervisor, spawn
+from melee.processes.supervisor import Supervisor, python, spawn
 from melee.web.children import Children, ParentLost
 from melee.web.target import Target
 
@@ -90,7 +89,7 @@ class RequestParent:
 
     def _command(self, control: socket.socket) -> list[str]:
         options = ["--control", str(control.fileno()), "--parent", str(os.getpid())]
-        return [sys.executable, "-m", "melee.web", self._target.argument, *options]
+        return python("melee.web", self._target.argument, *options)
 
     def _has_loaded(self, loaded: asyncio.Future[None]) -> None:
         if error := loaded.exception():

@@ -37,3 +37,11 @@ def test_requests_beyond_their_budget_end_with_all_that_they_started(app: WriteA
         assert [future.result().status for future in hanging] == [504] * 4
         assert not pids & server.processes()
         assert server.ask() == Answer(200, "version 1", None)
+
+
+def test_a_file_of_the_app_does_not_pose_as_a_module_of_python(app: WriteApp) -> None:
+    folder = app()
+    for name in ("signal", "select", "queue"):
+        (folder / f"{name}.py").write_text("raise ImportError('not this one')")
+    with ServerUnderTest(folder) as server:
+        assert server.ask("hit/a") == Answer(200, "1", None)
