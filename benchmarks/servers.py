@@ -59,13 +59,21 @@ class Server:
         except subprocess.TimeoutExpired as error:
             raise self.misbehaved(f"it is still there {ENDS_WITHIN_SECONDS} s after SIGTERM") from error
 
+    @contextmanager
+    def held_up(self) -> Iterator[None]:
+        """Inside, it does nothing, whatever it has begun: gunicorn still starts workers after its last request."""
+        os.killpg(self.process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.killpg(self.process.pid, signal.SIGCONT)
+
     def follow(self, printed: IO[str]) -> None:
         """Reads what it prints until nobody is left who could print."""
         with printed:
             for line in printed:
                 self.last_lines.append(line)
-                found = LISTENS_AT.search(line)
-                if found and not self.listens_on.done():
+                if not self.listens_on.done() and (found := LISTENS_AT.search(line)):
                     self.listens_on.set_result(int(found[1]))
         if not self.listens_on.done():
             self.listens_on.set_result(0)

@@ -5,6 +5,7 @@ besides meets both. Every request comes on a connection of its own, and every an
 run on the same machine: let it do nothing else.
 """
 
+import signal
 import statistics
 import subprocess
 import sys
@@ -31,9 +32,11 @@ WARM_SECONDS = 1.0
 APP = """
 from itertools import count
 
-from flask import Flask, render_template
+from flask import render_template
 
-app = Flask(__name__)
+from melee import App
+
+app = App(__name__)
 requests = count(1)
 
 
@@ -41,6 +44,7 @@ requests = count(1)
 def guests():
     return render_template("guests.html", guests=["Ada", "Grace", "Edsger"], number=next(requests))
 """
+PLAIN_APP = APP.replace("from melee import App", "from flask import Flask as App")
 TEMPLATE = "<h1>Guests</h1>\n<ul>{% for guest in guests %}<li>{{ guest }}</li>{% endfor %}</ul>\n{{ number }}"
 PAGE = "<h1>Guests</h1>\n<ul><li>Ada</li><li>Grace</li><li>Edsger</li></ul>"
 
@@ -57,6 +61,7 @@ class Pair:
         peer: its name, and the arguments with which Python runs it in the app's folder.
         processes_stay: whether each answers one request after the other, or one request and no more.
         goal: the ratio to reach.
+        app: the source of what both serve, a melee app by default.
     """
 
     what: str
@@ -64,6 +69,7 @@ class Pair:
     goal: str
     clients: int = CLIENTS
     processes_stay: bool = False
+    app: str = APP
 
 
 PAIRS = [
@@ -71,6 +77,12 @@ PAIRS = [
         f"a process a request, {CLIENTS} clients",
         ("gunicorn --max-requests 1", f"{GUNICORN} --max-requests 1"),
         "25 or more",
+    ),
+    Pair(
+        "the same, a plain Flask app",
+        ("gunicorn --max-requests 1", f"{GUNICORN} --max-requests 1"),
+        "none is set",
+        app=PLAIN_APP,
     ),
     Pair(
         "the same",
@@ -92,10 +104,14 @@ PAIRS = [
 def compared(pair: Pair, seconds: float) -> str:
     """Measures both in turns, and says it in a line."""
     with running("melee serve", MELEE, pair) as ours, running(*pair.peer, pair) as peer:
-        for server in (ours, peer):
-            load(server, pair, min(seconds, WARM_SECONDS))
-        turns = [(load(ours, pair, seconds / TURNS), load(peer, pair, seconds / TURNS)) for _ in range(TURNS)]
-    our_loads, peer_loads = zip(*turns, strict=True)
+        turns = []
+        for turn_seconds in (min(seconds, WARM_SECONDS), *[seconds / TURNS] * TURNS):
+            with peer.held_up():
+                of_ours = load(ours, pair, turn_seconds)
+            with ours.held_up():
+                turns.append((of_ours, load(peer, pair, turn_seconds)))
+    # The first turn was for warming up.
+    our_loads, peer_loads = zip(*turns[1:], strict=True)
     return in_a_line(pair, our_loads, peer_loads)
 
 
@@ -106,7 +122,7 @@ def running(name: str, arguments: str, pair: Pair) -> Iterator[Server]:
         folder = Path(folder_name)
         (folder / "templates").mkdir()
         (folder / "templates" / "guests.html").write_text(TEMPLATE)
-        (folder / "app.py").write_text(APP)
+        (folder / "app.py").write_text(pair.app)
         per_child = 0 if pair.processes_stay else 1
         (folder / "melee.toml").write_text(f"[web]\nslots = {AT_A_TIME}\nrequests_per_child = {per_child}\n")
         with served(name, [sys.executable, *arguments.split()], folder) as server:
@@ -166,6 +182,8 @@ def each_compared(seconds: float) -> Iterator[str]:
 @click.command(help=__doc__)
 @click.argument("seconds", type=click.FloatRange(min=0, min_open=True), default=3.0)
 def main(seconds: float) -> None:
+    # Told to stop, it ends the servers too.
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     for line in list(each_compared(seconds)):
         click.echo(line)
 

@@ -5,7 +5,6 @@ thread.
 """
 
 import contextlib
-import gc
 import os
 import selectors
 import signal
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from melee import log
+from melee.processes import memory
 from melee.processes.child import flush_output, lead_a_group, run_as_child
 from melee.processes.control import Asked, Channel, Ended, Fork, Forked, Kill, Loaded
 from melee.processes.parent import adopt_orphans
@@ -46,9 +46,7 @@ class Forker:
         self._is_stopping = False
 
     def run(self) -> None:
-        # What was made up to now is shared with the children as long as nobody writes to it, the collector neither.
-        gc.collect()
-        gc.freeze()
+        memory.settle()
         adopt_orphans()
         with self._woken_by_signals() as woken, selectors.DefaultSelector() as selector, self._ending_children():
             self._own.append(selector)

@@ -24,6 +24,7 @@ def test_every_pair_has_its_ratio() -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
     assert [re.split(FIGURE, line)[0] for line in ended.stdout.splitlines()] == [
         "a process a request, 16 clients",
+        "the same, a plain Flask app",
         "the same",
         "a process a request, one client",
         "4 lasting processes, 16 clients",
