@@ -3,6 +3,7 @@
 import socket
 import threading
 
+from melee import log
 from melee.errors import Overloaded
 from melee.objects.commit import Outcome
 from melee.objects.protocol import HEADER, NotAFrame, payload_length, read_request, reply_frame
@@ -56,12 +57,18 @@ class CallerConnection:
         return bool(self._to_send)
 
     def take_request(self) -> Request | None:
-        """Reads what is there; a request when that completes one and its caller still waits for it.
+        """Reads what is there; a request when that completes one, there is room for it, and its caller still waits.
+        One for which there is no room is refused; a caller that sends what is no request is let go."""
+        try:
+            return self._taken_request()
+        except NotAFrame as error:
+            log.frame_refused(str(error))
+            self.has_gone = True
+        except Overloaded as refusal:
+            self.reply(refusal)
+        return None
 
-        Raises:
-            NotAFrame: the bytes are no request.
-            Overloaded: too much is held already.
-        """
+    def _taken_request(self) -> Request | None:
         try:
             received = self._socket.recv(_READ_BYTES)
         except (BlockingIOError, InterruptedError):

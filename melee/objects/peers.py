@@ -11,12 +11,9 @@ import socket
 import threading
 from collections.abc import Callable
 
-from melee import log
-from melee.errors import Overloaded
 from melee.objects.connection import CallerConnection
 from melee.objects.host import Host
 from melee.objects.listener import CALLERS_AT_MOST, Listener
-from melee.objects.protocol import NotAFrame
 
 
 class Peers:
@@ -74,16 +71,7 @@ class Peers:
             self._threads.discard(threading.current_thread())
 
     def _answer(self, connection: CallerConnection) -> None:
-        try:
-            request = connection.take_request()
-        except NotAFrame as error:
-            log.frame_refused(str(error))
-            connection.has_gone = True
-            return
-        except Overloaded as refusal:
-            connection.reply(refusal)
-            return
-        if request:
+        if request := connection.take_request():
             self._host.serve_peer(request, connection.is_waited_for, connection.reply)
             self._after()
             while connection.wants_to_send and self._is_ready(connection, select.POLLOUT):

@@ -10,12 +10,10 @@ from collections.abc import Iterator
 
 from melee import log
 from melee.clock import Clock
-from melee.errors import Overloaded
 from melee.objects.connection import CallerConnection
 from melee.objects.host import Host
 from melee.objects.listener import CALLERS_AT_MOST, Listener
 from melee.objects.peers import Peers
-from melee.objects.protocol import NotAFrame
 from melee.objects.report import Listening, Reports
 
 GRACE_SECONDS = 10
@@ -131,16 +129,7 @@ class Worker:
         if events & selectors.EVENT_WRITE:
             connection.send()
             return
-        try:
-            request = connection.take_request()
-        except NotAFrame as error:
-            log.frame_refused(str(error))
-            connection.has_gone = True
-            return
-        except Overloaded as refusal:
-            connection.reply(refusal)
-            return
-        if request:
+        if request := connection.take_request():
             self._host.run(request, connection.reply)
 
     def _watch(self, connection: CallerConnection, watched: int) -> None:

@@ -3,7 +3,6 @@
 import os
 import resource
 import socket
-from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 
 from melee.web.body import BODY_BYTES_AT_MOST, DISCARD_SECONDS, INLINE_BYTES, Gone, TooLarge, discard_rest, whole_body
 from tests.melee.child import child_that
-from tests.melee.web.serving import Message, Receive, Send, Serving, answer, serving, until_closed
+from tests.melee.web.serving import Message, Receive, Send, Serving, answer, until_closed
 
 POST = b"POST / HTTP/1.1\r\nHost: a\r\n"
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -52,18 +51,6 @@ async def _answer(send: Send, status: int, more: bool) -> None:
 @pytest.fixture
 def app() -> Reading:
     return Reading()
-
-
-@pytest.fixture
-def server(app: Reading) -> Iterator[Serving]:
-    with serving(app) as server:
-        yield server
-
-
-@pytest.fixture
-def client(server: Serving) -> Iterator[socket.socket]:
-    with server.connect() as client:
-        yield client
 
 
 def test_a_request_without_a_body_has_an_empty_one(app: Reading, client: socket.socket) -> None:

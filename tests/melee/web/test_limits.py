@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack
 
@@ -26,25 +25,6 @@ HELD = b"GET /held HTTP/1.1\r\nHost: a\r\n\r\n"
 HELD_CHUNKED = b"POST /held HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 LONG = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n"
-
-
-@pytest.fixture
-def app() -> Iterator[Told]:
-    app = Told()
-    yield app
-    app.let_go()
-
-
-@pytest.fixture
-def server(app: Told) -> Iterator[Serving]:
-    with serving(app) as server:
-        yield server
-
-
-@pytest.fixture
-def client(server: Serving) -> Iterator[socket.socket]:
-    with server.connect() as client:
-        yield client
 
 
 # Sizes

@@ -20,25 +20,6 @@ BROKEN_CHUNK = b"no number\r\n"
 
 
 @pytest.fixture
-def app() -> Iterator[Told]:
-    app = Told()
-    yield app
-    app.let_go()
-
-
-@pytest.fixture
-def server(app: Told) -> Iterator[Serving]:
-    with serving(app) as server:
-        yield server
-
-
-@pytest.fixture
-def client(server: Serving) -> Iterator[socket.socket]:
-    with server.connect() as client:
-        yield client
-
-
-@pytest.fixture
 def hardly_an_end_to_lingering(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that what ends is not ended by that."""
     monkeypatch.setattr(refusals, "LINGER_SECONDS", 10_000)

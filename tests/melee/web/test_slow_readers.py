@@ -36,12 +36,6 @@ def app() -> Large:
 
 
 @pytest.fixture
-def server(app: Large) -> Iterator[Serving]:
-    with serving(app) as server:
-        yield server
-
-
-@pytest.fixture
 def client(server: Serving) -> Iterator[socket.socket]:
     with server.connect(RECEIVE_BUFFER) as client:
         client.sendall(GET)

@@ -18,12 +18,6 @@ def server() -> Iterator[Serving]:
         yield server
 
 
-@pytest.fixture
-def client(server: Serving) -> Iterator[socket.socket]:
-    with server.connect() as client:
-        yield client
-
-
 def test_a_header_with_an_underscore_does_not_pose_as_one_with_a_hyphen(client: socket.socket) -> None:
     client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nX_Forwarded_For: 6.6.6.6\r\nX-Real: 1\r\n\r\n")
     _status, _headers, body = answer(client)
