@@ -12,7 +12,7 @@ from melee.project import Project
 from melee.store.connection import Connection
 from melee.store.database import Database
 from melee.store.migrations import migrate, read_migrations
-from melee.web.pages import error_page, wants_html
+from melee.web.pages import error_page
 
 
 class App(Flask):
@@ -55,7 +55,7 @@ class App(Flask):
         is_flasks_own = isinstance(response, Response) and response.get_data(True) == InternalServerError().get_body()
         if not id or not is_flasks_own:
             return response
-        content_type, page = error_page(500, id, wants_html(request.headers.get("accept", "")))
+        content_type, page = error_page(500, id, request.headers.get("accept", ""))
         return self.response_class(page, 500, content_type=content_type)
 
     def log_exception(self, exc_info: Any) -> None:

@@ -98,16 +98,17 @@ $id
 _HTML_ID = Template('<p class="id">If you write to the owners, quote this: <code>$id</code></p>')
 
 
-def error_page(status: int, request_id: str, html_wanted: bool) -> tuple[str, bytes]:
+def error_page(status: int, request_id: str, accept: str) -> tuple[str, bytes]:
     """The content type and the body of the answer to a request that failed.
 
     Args:
         status: 400, 408, 413, 414, 431, 500, 502, 503 or 504.
         request_id: for the visitor to quote; empty for none.
-        html_wanted: a page for a browser; otherwise plain text.
+        accept: the client's `Accept` header. Browsers name HTML and are given a page; programs say `*/*`, and are given
+            plain text.
     """
     title, happened, advice = _WORDS[status]
-    if html_wanted:
+    if "text/html" in accept.lower():
         id_line = _HTML_ID.substitute(id=html.escape(request_id)) if request_id else ""
         page = _HTML.substitute(status=status, title=title, happened=happened, advice=advice, id=id_line)
         return "text/html; charset=utf-8", page.encode()
@@ -115,6 +116,14 @@ def error_page(status: int, request_id: str, html_wanted: bool) -> tuple[str, by
     return "text/plain; charset=utf-8", "\n".join([*lines, ""]).encode()
 
 
-def wants_html(accept: str) -> bool:
-    """Whether a client with this `Accept` header is to see a page. Programs say `*/*`, browsers name HTML."""
-    return "text/html" in accept.lower()
+def error_answer(status: int, request_id: str, accept: str) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    """The headers and the body of that answer, for a server to send; the page is not kept by anybody."""
+    content_type, page = error_page(status, request_id, accept)
+    headers = [
+        (b"content-type", content_type.encode()),
+        (b"content-length", str(len(page)).encode()),
+        (b"cache-control", b"no-store"),
+    ]
+    if status == 503:
+        headers.append((b"retry-after", str(RETRY_AFTER_SECONDS).encode()))
+    return headers, page

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from melee import log
-from melee.web.pages import RETRY_AFTER_SECONDS, error_page
+from melee.web.pages import error_answer
 
 LINGER_SECONDS = 30
 """For so long a client that was refused may send on, and is not listened to. One that is done closes sooner."""
@@ -100,15 +100,8 @@ class RefusingProtocol(HttpToolsProtocol):
     def answer_and_linger(self, status: int) -> None:
         """Sends a short answer as the last one; the connection closes when the client does, or after 30 s."""
         self._is_deaf = True
-        content_type, page = error_page(status, "", html_wanted=False)
-        headers = [
-            *self.server_state.default_headers,
-            (b"content-type", content_type.encode()),
-            (b"content-length", str(len(page)).encode()),
-            (b"connection", b"close"),
-        ]
-        if status == 503:
-            headers.append((b"retry-after", str(RETRY_AFTER_SECONDS).encode()))
+        headers, page = error_answer(status, "", accept="")
+        headers = [*self.server_state.default_headers, *headers, (b"connection", b"close")]
         head = b"".join(b"%s: %s\r\n" % header for header in headers)
         self.transport.write(STATUS_LINE[status] + head + b"\r\n" + page)
         self._linger()

@@ -13,7 +13,7 @@ from wsgiref.headers import Headers
 
 from melee import log
 from melee.web.exchange import REQUEST_HEADER, Head, Kind, Request, frame, head_frame, read_request
-from melee.web.pages import error_page, wants_html
+from melee.web.pages import error_page
 from melee.web.target import WsgiApp
 
 # RFC 9110, sections 15.3.5 and 15.4.5.
@@ -205,7 +205,7 @@ class _Response(BaseHandler):
         log.request_failed(self._request.method, self._request.path.decode("latin-1"), exc_info[1])
 
     def error_output(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
-        content_type, page = error_page(500, self._request.id, wants_html(environ.get("HTTP_ACCEPT", "")))
+        content_type, page = error_page(500, self._request.id, environ.get("HTTP_ACCEPT", ""))
         start_response("500 Internal Server Error", [("content-type", content_type)], sys.exc_info())
         return [page]
 

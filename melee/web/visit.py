@@ -8,7 +8,7 @@ from melee import log
 from melee.clock import Clock
 from melee.web.body import Body
 from melee.web.exchange import Head, Request
-from melee.web.pages import RETRY_AFTER_SECONDS, error_page, wants_html
+from melee.web.pages import error_answer
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -83,14 +83,7 @@ class Visit:
         if self._status:
             return
         accept = b",".join(value for name, value in self.scope["headers"] if name == b"accept").decode("latin-1")
-        content_type, page = error_page(status, self.id, wants_html(accept))
-        headers = [
-            (b"content-type", content_type.encode()),
-            (b"content-length", str(len(page)).encode()),
-            (b"cache-control", b"no-store"),
-        ]
-        if status == 503:
-            headers.append((b"retry-after", str(RETRY_AFTER_SECONDS).encode()))
+        headers, page = error_answer(status, self.id, accept)
         if before_end:
             headers.append((b"connection", b"close"))
         await self.begin(Head(status, headers))

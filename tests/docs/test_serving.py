@@ -154,7 +154,7 @@ def test_the_table_of_statuses_has_each_that_the_server_answers_with() -> None:
 
 def has_a_page(status: int) -> bool:
     try:
-        error_page(status, "", html_wanted=False)
+        error_page(status, "", accept="")
     except KeyError:
         return False
     return True
