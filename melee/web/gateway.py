@@ -38,16 +38,15 @@ class Gateway:
 
     Args:
         awake: gives the children that serve now, and wakes the app when it sleeps; `ParentLost` when it cannot start.
-        static: the folder of `/static/`, whose files need no child; None for no such files.
+        static: the folder of `/static/`, whose files need no child; it need not be there yet.
     """
 
-    def __init__(
-        self, awake: Callable[[], Awaitable[Children]], config: WebConfig, static: Path | None, clock: Clock
-    ) -> None:
+    def __init__(self, awake: Callable[[], Awaitable[Children]], config: WebConfig, static: Path, clock: Clock) -> None:
         self._awake, self._clock = awake, clock
         self._budget_seconds = config.budget_seconds
         self._slots = Slots(config.slots, config.backlog)
-        self._static = StaticFiles(directory=static) if static and static.is_dir() else None
+        self._static = static
+        self._files = StaticFiles(directory=static, check_dir=False)
         self._under_way = 0
         self._last_asked_at = clock.elapsed()
 
@@ -77,10 +76,10 @@ class Gateway:
 
     async def _serve_file(self, visit: Visit, receive: Receive) -> bool:
         """Answers with a static file; returns False when there is no such one, which is up to the app then."""
-        if not self._static or not visit.scope["path"].startswith(f"{_STATIC}/"):
+        if not visit.scope["path"].startswith(f"{_STATIC}/") or not self._static.is_dir():
             return False
         try:
-            await self._static({**visit.scope, "root_path": _STATIC}, receive, visit.send)
+            await self._files({**visit.scope, "root_path": _STATIC}, receive, visit.send)
         except HTTPException:
             return False
         return True

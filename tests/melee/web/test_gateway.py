@@ -171,6 +171,17 @@ def test_a_static_file_needs_no_child(tmp_path: Path) -> None:
         assert [line["status"] for line in gateway.logged("request")] == [200, 304]
 
 
+def test_a_folder_of_static_files_may_come_and_go(tmp_path: Path) -> None:
+    folder = tmp_path / "static"
+    with behind_gateway(tmp_path) as gateway:
+        assert gateway.ask("/static/board.css")[2] == b"/static/board.css"
+        folder.mkdir()
+        (folder / "board.css").write_text("p {}")
+        assert gateway.ask("/static/board.css")[2] == b"p {}"
+        folder.rename(tmp_path / "gone")
+        assert gateway.ask("/static/board.css")[2] == b"/static/board.css"
+
+
 @pytest.mark.parametrize("path", ["/static/none.css", "/static/../guests.py", "/static/%2e%2e/guests.py", "/static/"])
 def test_what_is_no_static_file_is_up_to_the_app(tmp_path: Path, path: str) -> None:
     (tmp_path / "static").mkdir()
