@@ -4,7 +4,7 @@ import os
 import re
 import signal
 import subprocess
-from collections import deque
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -17,7 +17,11 @@ import click
 
 STARTS_WITHIN_SECONDS = 60
 ENDS_WITHIN_SECONDS = 30
-LISTENS_AT = re.compile(r"http://127\.0\.0\.1:(\d+)")
+LISTENS_AT = re.compile(r"http://127\.0\.0\.1:(\d+)\D")
+LAST_LINES = 20
+KEPT_CHARACTERS = 20_000
+# Far fewer than a pipe holds are printed meanwhile. To wake for every line would take time from what is measured.
+BETWEEN_READS_SECONDS = 0.02
 
 
 class Misbehaved(click.ClickException):
@@ -29,12 +33,12 @@ class Server:
     """A server that runs.
 
     Attributes:
-        last_lines: of what it printed, on standard output and standard error.
+        printed: the end of what it printed, on standard output and standard error.
     """
 
     name: str
-    process: subprocess.Popen[str]
-    last_lines: deque[str] = field(default_factory=lambda: deque(maxlen=20))
+    process: subprocess.Popen[bytes]
+    printed: str = ""
     listens_on: Future[int] = field(default_factory=Future)
 
     @property
@@ -42,7 +46,8 @@ class Server:
         return self.listens_on.result()
 
     def misbehaved(self, how: str) -> Misbehaved:
-        return Misbehaved(f"{self.name}: {how}. The last lines that it printed:\n{''.join(self.last_lines)}")
+        last_lines = "".join(self.printed.splitlines(keepends=True)[-LAST_LINES:])
+        return Misbehaved(f"{self.name}: {how}. The last lines that it printed:\n{last_lines}")
 
     def start(self) -> None:
         """Returns when it says where it listens."""
@@ -68,13 +73,14 @@ class Server:
         finally:
             os.killpg(self.process.pid, signal.SIGCONT)
 
-    def follow(self, printed: IO[str]) -> None:
+    def follow(self, output: IO[bytes]) -> None:
         """Reads what it prints until nobody is left who could print."""
-        with printed:
-            for line in printed:
-                self.last_lines.append(line)
-                if not self.listens_on.done() and (found := LISTENS_AT.search(line)):
+        with output:
+            while read := os.read(output.fileno(), KEPT_CHARACTERS):
+                self.printed = (self.printed + read.decode(errors="replace"))[-KEPT_CHARACTERS:]
+                if not self.listens_on.done() and (found := LISTENS_AT.search(self.printed)):
                     self.listens_on.set_result(int(found[1]))
+                time.sleep(BETWEEN_READS_SECONDS)
         if not self.listens_on.done():
             self.listens_on.set_result(0)
 
@@ -91,7 +97,6 @@ def served(name: str, command: Sequence[str], app: Path) -> Iterator[Server]:
         cwd=app,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
         # A session of its own: Ctrl-C reaches this process alone, which then ends the server.
         start_new_session=True,
     )
