@@ -42,9 +42,13 @@ def merged(request: ListIds | Count, answers: Iterable[bytes]) -> bytes:
     return msgspec.json.encode(sorted(chain.from_iterable(map(shape.decode, answers))))
 
 
-def workers_of(project: Project, clock: Clock) -> Workers | Client:
-    """The owner of an app's objects for a process that hosts none, such as a request child."""
-    clients = [Client(shard.socket(project), clock) for shard in shards(project.config.objects.workers)]
+def workers_of(project: Project, workers: int, clock: Clock) -> Workers | Client:
+    """The owner of an app's objects for a process that hosts none, such as a request child.
+
+    Args:
+        workers: how many run. What `melee.toml` says may be newer.
+    """
+    clients = [Client(shard.socket(project), clock) for shard in shards(workers)]
     return clients[0] if len(clients) == 1 else Workers(dict(enumerate(clients)), len(clients))
 
 

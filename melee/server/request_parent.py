@@ -88,8 +88,13 @@ class RequestParent:
         self._news.set()
 
     def _command(self, control: socket.socket) -> list[str]:
-        options = ["--control", str(control.fileno()), "--parent", str(os.getpid())]
-        return python("melee.web", self._target.argument, *options)
+        options: dict[str, object] = {
+            "--control": control.fileno(),
+            "--parent": os.getpid(),
+            "--workers": self._target.config.objects.workers,
+        }
+        pairs = [str(part) for option in options.items() for part in option]
+        return python("melee.web", self._target.argument, *pairs)
 
     def _has_loaded(self, loaded: asyncio.Future[None]) -> None:
         if error := loaded.exception():

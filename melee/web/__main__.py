@@ -1,4 +1,4 @@
-"""`python -m melee.web TARGET --control FD --parent PID`: the request parent, started by the server.
+"""`python -m melee.web TARGET --control FD --parent PID --workers N`: the request parent, started by the server.
 
 It imports the app once, opens no database, and forks the children that serve requests.
 """
@@ -28,7 +28,8 @@ from melee.web.warm_up import warm_up
 @click.argument("target")
 @click.option("--control", required=True, type=int, help="The descriptor on which children are asked for.")
 @click.option("--parent", required=True, type=int, help="The process that starts this one.")
-def main(target: str, control: int, parent: int) -> None:
+@click.option("--workers", type=int, default=1, help="How many object workers share the objects of TARGET.")
+def main(target: str, control: int, parent: int, workers: int) -> None:
     """Fork a child for each request that TARGET is to serve."""
     end_with_parent(parent)
     log.to_standard_output()
@@ -43,17 +44,17 @@ def main(target: str, control: int, parent: int) -> None:
             Channel(connection, Asked).send(Failed(str(error)))
         sys.exit(1)
     warm_up(app)
-    with _reaching_objects_of(serving):
+    with _reaching_objects_of(serving, workers):
         Forker(connection, lambda child: serve_requests(app, child, per_child)).run()
 
 
-def _reaching_objects_of(target: Target) -> ExitStack:
+def _reaching_objects_of(target: Target, workers: int) -> ExitStack:
     """Inside, handles find the object worker, and `melee.now()` is in the app's zone."""
     entered, time = ExitStack(), SystemClock()
     entered.enter_context(clock.installed(time, target.config.zone))
     if isinstance(target, AppFolder):
         # It connects when a child makes its first call.
-        entered.enter_context(owned_by(workers_of(target.project, time)))
+        entered.enter_context(owned_by(workers_of(target.project, workers, time)))
     return entered
 
 

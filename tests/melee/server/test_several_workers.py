@@ -53,6 +53,19 @@ def test_no_socket_of_them_is_left(app: WriteApp) -> None:
     assert not any(path.exists() for path in sockets)
 
 
+@pytest.mark.parametrize(("before", "after"), [("", TWO), (TWO, "")])
+def test_another_number_in_melee_toml_waits_for_a_start_of_the_server_whoever_ends_meanwhile(
+    app: WriteApp, before: str, after: str
+) -> None:
+    folder = app(before)
+    with ServerUnderTest(folder) as server:
+        assert [server.ask(f"hit/{id}").body for id in (FIRST, SECOND)] == ["1", "1"]
+        (folder / "melee.toml").write_text(after)
+        for hits, module in enumerate(("melee.web", "melee.objects"), start=2):
+            server.kill(module)
+            assert [server.ask(f"hit/{id}").body for id in (FIRST, SECOND)] == [str(hits)] * 2
+
+
 def test_an_app_that_gets_another_number_of_workers_keeps_its_objects(app: WriteApp) -> None:
     folder = app(TWO)
     for config, count in ((TWO, "1"), ("", "2"), ("[objects]\nworkers = 3", "3")):

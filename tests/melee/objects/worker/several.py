@@ -63,7 +63,7 @@ def several(app: Path, data: Path, workers: int) -> Iterator[Several]:
         several = Several(project, workers, stack)
         for worker in several.workers:
             listens(worker)
-        client = stack.enter_context(closing(workers_of(project, SystemClock())))
+        client = stack.enter_context(closing(workers_of(project, workers, SystemClock())))
         stack.enter_context(owned_by(client))
         yield several
 
