@@ -99,7 +99,7 @@ class ObjectWorker:
         with contextlib.closing(transport):
             while line := await reader.readline():
                 self._hear(line)
-        if self._is_on_trial:
+        if self._open_trial:
             self._fail("the object worker ended before it had loaded the app; the log says why")
 
     async def _hear_the_rest(self) -> None:
@@ -118,8 +118,8 @@ class ObjectWorker:
             return
         match report:
             case Loaded():
-                if self._trial and not self._trial.done():
-                    self._trial.set_result(None)
+                if trial := self._open_trial:
+                    trial.set_result(None)
             case Listening(next_wake_at):
                 self._supervisor.serves()
                 self._turn_away(False)
@@ -130,13 +130,14 @@ class ObjectWorker:
                 self._fail(problem)
 
     @property
-    def _is_on_trial(self) -> bool:
-        return self._trial is not None and not self._trial.done()
+    def _open_trial(self) -> asyncio.Future[None] | None:
+        """What `load` waits for, if it waits."""
+        return self._trial if self._trial and not self._trial.done() else None
 
     def _fail(self, problem: str) -> None:
-        if self._trial and not self._trial.done():
+        if trial := self._open_trial:
             self._supervisor.let_end()
-            self._trial.set_exception(WorkerLost(problem))
+            trial.set_exception(WorkerLost(problem))
         else:
             log.worker_failed(problem)
 
