@@ -66,6 +66,9 @@ class ObjectWorker:
         try:
             descriptors = [writing, *(listening.fileno() for listening in self._sockets.listening)]
             process = await spawn(self._command(writing), *descriptors, folder=self._project.folder)
+        except BaseException:
+            os.close(reading)
+            raise
         finally:
             os.close(writing)
         self._reading = asyncio.create_task(self._read(reading))

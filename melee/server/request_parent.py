@@ -70,8 +70,13 @@ class RequestParent:
 
     async def start(self) -> Process:
         ours, theirs = socket.socketpair()
-        with theirs:
+        try:
             process = await spawn(self._command(theirs), theirs.fileno(), folder=self._target.folder)
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
         web = self._target.config.web
         self._children = Children(ours, web.slots, stay=web.requests_per_child != 1)
         self._children.loaded.add_done_callback(self._has_loaded)
