@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from melee.processes.supervisor import PAUSE_SECONDS_AT_MOST, Supervisor, spawn
-from tests.melee.processes.forking import is_running
+from tests.melee.processes.forking import children_of, is_running, wait_for_end
 from tests.melee.processes.kept import WAIT_SECONDS, MovedLoop, Program, keeping
 
 HANGS = "import os, signal; os.write({there}, b'.'); signal.pause()"
 HANGS_ON = "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.write({there}, b'.'); signal.pause()"
+STARTS_ANOTHER = "import os, signal; os.fork() or os.write({there}, b'.'); signal.alarm(120); signal.pause()"
 ENDS = "import os; os.write({there}, b'.'); os._exit(3)"
 
 
@@ -178,6 +179,19 @@ def test_one_that_may_end_is_not_told_to_and_none_follows_it() -> None:
         assert len(program.pauses) == 1
 
     keeping(HANGS, test)
+
+
+def test_what_a_process_started_ends_with_it() -> None:
+    async def test(program: Program, supervisor: Supervisor) -> None:
+        supervisor.start()
+        await program.is_there()
+        assert supervisor.pid
+        left = children_of(supervisor.pid)
+        assert len(left) == 1
+        os.kill(supervisor.pid, signal.SIGKILL)
+        await asyncio.to_thread(wait_for_end, *left)
+
+    keeping(STARTS_ANOTHER, test)
 
 
 def test_one_that_was_never_started_can_be_stopped() -> None:
