@@ -85,7 +85,8 @@ class Supervisor:
         if still_there:
             log.process_killed(self._kept.name, self.pid or 0, grace_seconds)
             self._send(signal.SIGKILL)
-        await self._keeping
+        # Whoever gives up waiting does not keep it from ending in order.
+        await asyncio.shield(self._keeping)
 
     async def _keep(self) -> None:
         while not self._is_stopping.is_set():

@@ -151,6 +151,23 @@ def test_one_whose_grace_time_ends_while_it_starts_is_killed() -> None:
     keeping(HANGS, test)
 
 
+def test_whoever_gives_up_waiting_for_the_end_does_not_prevent_it() -> None:
+    async def test(program: Program, supervisor: Supervisor) -> None:
+        program.may_start.clear()
+        supervisor.start()
+        await program.is_starting.wait()
+        stopping = asyncio.create_task(supervisor.stop(0))
+        # No grace time is left after both have had their turn, and the process is still being started.
+        await asyncio.wait([stopping], timeout=0.1)
+        stopping.cancel()
+        await asyncio.wait([stopping])
+        program.may_start.set()
+        await supervisor.stop(WAIT_SECONDS)
+        assert len(program.pauses) == 1
+
+    keeping(HANGS, test)
+
+
 def test_one_that_is_stopped_in_a_pause_does_not_wait_for_its_end() -> None:
     async def test(program: Program, supervisor: Supervisor) -> None:
         supervisor.start()
