@@ -223,6 +223,23 @@ class NoOwner(MeleeError):
         )
 
 
+# What became of a request to another server.
+
+
+@dataclass(eq=False)
+class HttpError(MeleeError):
+    """A request of `melee.http` got no whole answer, or one that is of no use. `url` is without its query; `status` is
+    that of the answer, or None when there was none. It may have arrived all the same."""
+
+    method: str
+    url: str
+    problem: str
+    status: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.url}: {self.problem}"
+
+
 # What became of a call. The kind says what the caller may do.
 
 

@@ -1,0 +1,287 @@
+"""Outgoing HTTP beside a server that does everything wrong, on real sockets."""
+
+import gzip
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from melee import http
+from melee.outgoing import before_sending
+
+PATIENCE_SECONDS = 30
+LATE = r"there was no whole answer within 0\.2 s"
+
+
+class Upstream:
+    """A server on a free port whose every connection is handled by `answer`, in a thread.
+
+    Attributes:
+        url: where it listens.
+        requests: the text of each request that came, up to the end of its headers and its body.
+    """
+
+    def __init__(self, answer: Callable[[socket.socket], None]) -> None:
+        self.requests: list[str] = []
+        self._answer = answer
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._threads = ThreadPoolExecutor(8)
+
+    def serve(self) -> None:
+        # Ends when the listener is shut down.
+        with suppress(OSError):
+            while True:
+                self._threads.submit(self._handle, self._listener.accept()[0])
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._threads.shutdown()
+
+    def _handle(self, client: socket.socket) -> None:
+        with client, suppress(OSError):
+            client.settimeout(PATIENCE_SECONDS)
+            self.requests.append(_request(client))
+            self._answer(client)
+
+
+def _request(client: socket.socket) -> str:
+    received = b""
+    while b"\r\n\r\n" not in received:
+        received += _some(client)
+    head, _, body = received.partition(b"\r\n\r\n")
+    announced = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+    length = int(announced[0].split(b":")[1]) if announced else 0
+    while len(body) < length:
+        body += _some(client)
+    return (head + b"\r\n\r\n" + body).decode()
+
+
+def _some(client: socket.socket) -> bytes:
+    received = client.recv(65536)
+    if not received:
+        raise ConnectionError("the client hung up")
+    return received
+
+
+@contextmanager
+def upstream(answer: Callable[[socket.socket], None]) -> Iterator[Upstream]:
+    server = Upstream(answer)
+    serving = threading.Thread(target=server.serve)
+    serving.start()
+    try:
+        yield server
+    finally:
+        server.close()
+        serving.join()
+
+
+def answering(body: bytes, status: str = "200 OK", headers: str = "") -> Callable[[socket.socket], None]:
+    head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{headers}\r\n".encode()
+    return lambda client: client.sendall(head + body)
+
+
+def silent(client: socket.socket) -> None:
+    """Says nothing until the client hangs up."""
+    client.recv(1)
+
+
+def dripping(head: bytes) -> Callable[[socket.socket], None]:
+    """Begins, and then sends a byte so often that no single wait is long, until the client hangs up."""
+
+    def drip(client: socket.socket) -> None:
+        client.sendall(head)
+        client.settimeout(0.02)
+        while True:
+            client.sendall(b"a")
+            with suppress(TimeoutError):
+                if not client.recv(1):
+                    return
+
+    return drip
+
+
+def test_an_answer_has_its_status_headers_and_body() -> None:
+    with upstream(answering("größer".encode(), headers="X-Kind: a\r\nContent-Type: text/plain\r\n")) as server:
+        answer = http.get(f"{server.url}/feed", params={"page": 2}, headers={"Accept": "text/plain"})
+    assert (answer.status, answer.ok, answer.text) == (200, True, "größer")
+    assert answer.headers["x-kind"] == "a"
+    request_line, *headers = server.requests[0].splitlines()
+    assert request_line == "GET /feed?page=2 HTTP/1.1"
+    assert "Accept: text/plain" in headers
+
+
+@pytest.mark.parametrize(
+    ("ask", "method"),
+    [(http.get, "GET"), (http.post, "POST"), (http.put, "PUT"), (http.patch, "PATCH"), (http.delete, "DELETE")],
+)
+def test_each_method_has_its_function(ask: Callable[[str], http.Response], method: str) -> None:
+    with upstream(answering(b"")) as server:
+        ask(server.url)
+    assert server.requests[0].startswith(f"{method} / HTTP/1.1")
+
+
+def test_a_body_is_sent_as_json_or_as_a_form() -> None:
+    with upstream(answering(b"")) as server:
+        http.post(server.url, json={"to": "ada"})
+        http.post(server.url, data={"to": "ada"})
+    assert [request.splitlines()[-1] for request in server.requests] == ['{"to":"ada"}', "to=ada"]
+
+
+def test_the_idempotency_key_is_sent_beside_other_headers() -> None:
+    with upstream(answering(b"")) as server:
+        http.post(server.url, headers={"X-Kind": "a"}, idempotency_key="7f3a")
+    assert {"X-Kind: a", "Idempotency-Key: 7f3a"} <= set(server.requests[0].splitlines())
+
+
+def test_json_is_read() -> None:
+    with upstream(answering(b'\xef\xbb\xbf{"price": 1.5}')) as server:
+        assert http.get(server.url).json() == {"price": 1.5}
+
+
+def test_a_compressed_answer_is_unpacked() -> None:
+    with upstream(answering(gzip.compress(b"small"), headers="Content-Encoding: gzip\r\n")) as server:
+        assert http.get(server.url).content == b"small"
+
+
+@pytest.mark.parametrize("rubbish", [b"<html>", b'{"price": NaN}', b"\xff", b"", b"[" * 100_000])
+def test_what_is_no_json_is_an_error_of_http(rubbish: bytes) -> None:
+    with upstream(answering(rubbish)) as server:
+        answer = http.get(server.url)
+        with pytest.raises(http.Error, match="it sent no JSON"):
+            answer.json()
+
+
+def test_a_charset_that_is_none_is_an_error_of_http() -> None:
+    with upstream(answering(b"ab", headers="Content-Type: text/plain; charset=hex\r\n")) as server:
+        answer = http.get(server.url)
+        with pytest.raises(http.Error, match="it sent no text"):
+            _ = answer.text
+
+
+def test_a_status_is_an_error_when_it_is_asked_for() -> None:
+    with upstream(answering(b"later", "503 Service Unavailable")) as server:
+        answer = http.get(f"{server.url}/feed?token=secret")
+        assert (answer.ok, answer.text) == (False, "later")
+        with pytest.raises(http.Error, match=r"^GET http://127\.0\.0\.1:\d+/feed: it answered 503$") as caught:
+            answer.raise_for_status()
+    assert caught.value.status == 503
+
+
+def test_an_answer_that_is_good_is_handed_on() -> None:
+    with upstream(answering(b"[]")) as server:
+        assert http.get(server.url).raise_for_status().json() == []
+
+
+def test_a_redirect_is_followed() -> None:
+    with upstream(answering(b"there")) as there:
+        moved = answering(b"", "302 Found", f"Location: {there.url}/feed\r\n")
+        with upstream(moved) as here:
+            assert http.get(here.url).text == "there"
+
+
+def test_a_redirect_to_itself_is_an_error() -> None:
+    with (
+        upstream(answering(b"", "302 Found", "Location: /\r\n")) as server,
+        pytest.raises(http.Error, match="redirects"),
+    ):
+        http.get(server.url)
+
+
+def test_nobody_listening_is_an_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(http.Error, match="Connection refused") as caught:
+        http.get(f"http://127.0.0.1:{port}/")
+    assert caught.value.status is None
+
+
+@pytest.mark.parametrize("url", ["", "feed.json", "ftp://example.com/", "http://[::1/", "http://exa\x00mple/"])
+def test_what_is_no_address_of_http_is_an_error(url: str) -> None:
+    with pytest.raises(http.Error):
+        http.get(url)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        silent,
+        dripping(b"HTTP/1.1 200 OK\r\nX-Endless: "),
+        dripping(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"),
+        dripping(b"HTTP/1.1 200 OK\r\n\r\n"),
+    ],
+    ids=["silent", "headers", "body", "body without a length"],
+)
+def test_a_server_that_takes_too_long_is_left(answer: Callable[[socket.socket], None]) -> None:
+    # Its thread ends when the client has hung up, and the block when its threads have ended.
+    with upstream(answer) as server, pytest.raises(http.Error, match=LATE):
+        http.get(server.url, timeout=0.2)
+
+
+def test_a_handshake_that_takes_too_long_is_left() -> None:
+    with upstream(silent) as server, pytest.raises(http.Error, match=LATE):
+        http.get(server.url.replace("http", "https"), timeout=0.2)
+
+
+def test_the_time_is_for_all_redirects_together() -> None:
+    with upstream(dripping(b"HTTP/1.1 200 OK\r\n\r\n")) as slow:
+        redirect = answering(b"", "302 Found", f"Location: {slow.url}\r\n")
+        with upstream(redirect) as quick, pytest.raises(http.Error, match=LATE):
+            http.get(quick.url, timeout=0.2)
+
+
+@pytest.mark.parametrize(
+    "broken", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort", b"no HTTP\r\n\r\n", b"HTTP/1.1 200"]
+)
+def test_an_answer_that_is_not_whole_is_an_error(broken: bytes) -> None:
+    with upstream(lambda client: client.sendall(broken)) as server, pytest.raises(http.Error):
+        http.get(server.url)
+
+
+def test_an_answer_that_is_too_large_is_not_taken() -> None:
+    packed = gzip.compress(bytes(http.BYTES_AT_MOST + 1))
+    whole = answering(packed, headers="Content-Encoding: gzip\r\n")
+    with upstream(whole) as server, pytest.raises(http.Error, match="larger than 32 MiB"):
+        http.get(server.url)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
+def test_a_time_that_is_none_is_refused(seconds: float) -> None:
+    with pytest.raises(ValueError, match="pass a number of seconds above 0"):
+        http.get("http://127.0.0.1/", timeout=seconds)
+
+
+def test_nothing_is_sent_before_what_was_written_is_safe() -> None:
+    asked = []
+
+    def refuse(attempt: str) -> None:
+        asked.append(attempt)
+        raise RuntimeError("the disk is full")
+
+    with upstream(answering(b"")) as server:
+        token = before_sending.set(refuse)
+        try:
+            with pytest.raises(RuntimeError, match="disk is full"):
+                http.post(f"{server.url}/mail?token=secret")
+        finally:
+            before_sending.reset(token)
+    assert (asked, server.requests) == ([f"POST {server.url}/mail"], [])
+
+
+def test_a_server_that_speaks_no_tls_is_an_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as threads:
+
+        def answer_in_plain() -> None:
+            client, _address = listener.accept()
+            with client:
+                client.recv(65536)
+                client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        answered = threads.submit(answer_in_plain)
+        with pytest.raises(http.Error, match="SSL"):
+            http.get(f"https://127.0.0.1:{listener.getsockname()[1]}/")
+        answered.result()
