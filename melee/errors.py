@@ -5,7 +5,6 @@ from the object worker to its caller and be the same error there.
 """
 
 import dataclasses
-import traceback
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,18 +23,6 @@ def from_values(name: str, values: dict[str, Any]) -> MeleeError:
     if found is None:
         raise LookupError(f"no error of melee is called {name}")
     return found(**values)
-
-
-def described(error: BaseException) -> tuple[str, str]:
-    """The message and the traceback of any error, as text that can be sent: UTF-8 can encode it, and it is there even
-    when the error's own `__str__` raises."""
-    try:
-        message = str(error)
-    except Exception:  # noqa: BLE001 - whatever the error's own code does
-        message = f"<str() of this {type(error).__name__} failed>"
-    texts = message, "".join(traceback.format_exception(error))
-    message, trace = (text.encode(errors="backslashreplace").decode() for text in texts)
-    return message, trace
 
 
 def _by_name(root: type[MeleeError]) -> dict[str, type[MeleeError]]:
@@ -223,13 +210,9 @@ class NoOwner(MeleeError):
         )
 
 
-# What became of a request to another server.
-
-
 @dataclass(eq=False)
 class HttpError(MeleeError):
-    """A request of `melee.http` got no whole answer, or one that is of no use. `url` is without its query; `status` is
-    that of the answer, or None when there was none. It may have arrived all the same."""
+    """A request got no whole answer, or one of no use; it may have arrived all the same. `status` is the answer's."""
 
     method: str
     url: str

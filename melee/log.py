@@ -7,13 +7,12 @@ one of them is called but warnings and errors, which go to standard error.
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Mapping, MutableMapping
 from contextlib import AbstractContextManager
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import IO, Any
-
-from melee.errors import described
 
 # structlog imports rich where it is installed, for colours that melee has no use for, and that is half of what a worker
 # imports. It does without as long as rich cannot be found.
@@ -31,6 +30,18 @@ Logger = FilteringBoundLogger
 """What `self.log` of an object is: `info`, `warning`, `error` with words and fields."""
 
 _Event = MutableMapping[str, Any]
+
+
+def described(error: BaseException) -> tuple[str, str]:
+    """The message and the traceback of any error, as text that can be sent: UTF-8 can encode it, and it is there even
+    when the error's own `__str__` raises."""
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001 - whatever the error's own code does
+        message = f"<str() of this {type(error).__name__} failed>"
+    texts = message, "".join(traceback.format_exception(error))
+    message, trace = (text.encode(errors="backslashreplace").decode() for text in texts)
+    return message, trace
 
 
 def to_lines(stream: IO[str] | None = None) -> None:

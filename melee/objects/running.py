@@ -16,7 +16,6 @@ from melee.errors import (
     Overloaded,
     ShapeError,
     TransactionOpen,
-    described,
 )
 from melee.objects.client import AnswerTo
 from melee.objects.commit import Outcome
@@ -161,7 +160,7 @@ class Running:
             return error
         except BaseException as error:  # noqa: BLE001 - a method that raises SystemExit must not end the worker
             log.call_failed(name, method, error)
-            raised = ObjectCallError(name, method, type(error).__name__, *described(error))
+            raised = ObjectCallError(name, method, type(error).__name__, *log.described(error))
             raised.__cause__ = error
             return raised
         finally:

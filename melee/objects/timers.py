@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from melee import log
 from melee.clock import Clock
-from melee.errors import MeleeError, described
+from melee.errors import MeleeError
 from melee.objects.commit import Batch
 from melee.objects.loaded import LoadedObject
 from melee.objects.open_objects import OpenObjects
@@ -30,7 +30,7 @@ class DueTimer(NamedTuple):
             raise
         except BaseException as raised:  # noqa: BLE001 - whatever a timer raises, SystemExit too, the worker goes on
             log.timer_failed(str(self.loaded.ref), raised)
-            error = f"{type(raised).__name__}: {described(raised)[0]}"
+            error = f"{type(raised).__name__}: {log.described(raised)[0]}"
         self.loaded.record.end_timer(self.state, error)
 
 

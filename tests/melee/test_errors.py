@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from melee import errors
-from melee.errors import MeleeError, described, from_values
+from melee.errors import MeleeError, from_values
 
 TESTS = Path(__file__).parents[1]
 
@@ -63,6 +63,9 @@ EXAMPLES: dict[str, MeleeError] = {
         "Stats/visits", "hit", "1000 callers are waiting already"
     ),
     "Stats/visits.hit gave no answer within 30 s; it may have run": errors.CallTimeout("Stats/visits", "hit", 30.0),
+    "POST http://mail.example/send: it answered 503": errors.HttpError(
+        "POST", "http://mail.example/send", "it answered 503", 503
+    ),
     "A/1.ask would wait for itself: A/1 → B/1 → A/1": errors.Deadlock("A/1", "ask", ["A/1", "B/1", "A/1"]),
 }
 
@@ -137,15 +140,3 @@ def test_an_error_in_a_comment_or_a_string_is_not_raised(tmp_path: Path) -> None
     found = raised_by_a_test(tmp_path)
     assert "NoOwner" in found
     assert not {"Deadlock", "Overloaded"} & found
-
-
-class _Mute(Exception):
-    def __str__(self) -> str:
-        raise RuntimeError("cannot speak")
-
-
-def test_any_error_can_be_described_in_text_that_can_be_sent() -> None:
-    assert described(ValueError("\ud800é")) == ("\\ud800é", "ValueError: \\ud800é\n")
-    message, trace = described(_Mute())
-    assert message == "<str() of this _Mute failed>"
-    assert "_Mute" in trace

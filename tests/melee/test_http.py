@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from melee import http
+from melee.errors import HttpError
 from melee.outgoing import before_sending
 
 PATIENCE_SECONDS = 30
@@ -195,7 +196,7 @@ def test_a_redirect_to_itself_is_an_error() -> None:
 def test_nobody_listening_is_an_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    with pytest.raises(http.Error, match="Connection refused") as caught:
+    with pytest.raises(HttpError, match="Connection refused") as caught:
         http.get(f"http://127.0.0.1:{port}/")
     assert caught.value.status is None
 

@@ -159,3 +159,15 @@ def test_rich_that_is_there_already_stays() -> None:
     source = "import sys, rich; before = rich; import melee.log; print(sys.modules['rich'] is before)"
     ran = subprocess.run([sys.executable, "-c", source], check=True, capture_output=True, text=True)
     assert ran.stdout == "True\n"
+
+
+class _Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("cannot speak")
+
+
+def test_any_error_can_be_described_in_text_that_can_be_sent() -> None:
+    assert log.described(ValueError("\ud800é")) == ("\\ud800é", "ValueError: \\ud800é\n")
+    message, trace = log.described(_Mute())
+    assert message == "<str() of this _Mute failed>"
+    assert "_Mute" in trace
