@@ -70,7 +70,7 @@ class Host:
         self.turn = Turn()
         """Code of the objects runs, and everything here is called, by a thread that has the turn. Most methods take it
         themselves; `run` and `commit` leave it to their caller, who wants it for a batch."""
-        self._running = Running(self.turn)
+        self._running = Running(self.turn, self._before_sending)
         self._objects = OpenObjects(classes, self.folder, migrations, self._registry, self._running, clock)
         self._batch = Batch(self._registry, reached)
         self._timers = Timers(self._registry, self._objects, self._batch, clock)
@@ -170,6 +170,14 @@ class Host:
     def _commit_before_leaving(self, request: Request) -> None:
         """What an object asks of another leaves it, so what it wrote so far must be on disk first."""
         self._running.check_may_ask(request)
+        self._commit_for_caller()
+
+    def _before_sending(self, attempt: str) -> None:
+        """The same for what an object sends out of the app."""
+        self._running.check_may_send(attempt)
+        self._commit_for_caller()
+
+    def _commit_for_caller(self) -> None:
         caller = self._running.caller
         if caller:
             self._batch.touch(caller)

@@ -22,6 +22,7 @@ from melee.objects.commit import Outcome
 from melee.objects.loaded import LoadedObject
 from melee.objects.request import CALL_SECONDS, Call, Destroy, ObjectRef, Request, ref_of
 from melee.objects.turn import Turn
+from melee.outgoing import before_sending
 
 CHAIN_AT_MOST = 100
 """How many objects may wait for each other over workers; each keeps a thread."""
@@ -61,8 +62,8 @@ class Running:
     began at the same moment in three workers, ends by `CallTimeout`.
     """
 
-    def __init__(self, turn: Turn) -> None:
-        self._turn = turn
+    def __init__(self, turn: Turn, before_sending: Callable[[str], None]) -> None:
+        self._turn, self._before_sending = turn, before_sending
         self._mine = _OfThisThread()
         self._chains: list[Chain] = []
         self._put_off: list[threading.Event] = []
@@ -101,8 +102,12 @@ class Running:
         ref, chain = ref_of(request), self._mine.chain.names
         if isinstance(request, Call) and str(ref) in chain:
             raise Deadlock(str(ref), request.method, [*chain, str(ref)])
+        self.check_may_send(f"{ref}.{request.method}")
+
+    def check_may_send(self, attempt: str) -> None:
+        """Refuses anything that would leave from inside a transaction."""
         if self.caller and self.caller.connection.transactions_open:
-            raise TransactionOpen(str(self.caller.ref), f"{ref}.{request.method}")
+            raise TransactionOpen(str(self.caller.ref), attempt)
 
     def is_busy(self, ref: ObjectRef) -> bool:
         """Whether the object runs for somebody else, so that what this thread asks of it has to wait."""
@@ -151,6 +156,7 @@ class Running:
     def perform(self, loaded: LoadedObject, method: str, run: Callable[[], Any]) -> Outcome:
         """Runs code of an object; whatever happens becomes an outcome, but for Ctrl-C."""
         name = str(loaded.ref)
+        before = before_sending.set(self._before_sending)
         self._begin(loaded)
         try:
             value = run()
@@ -165,6 +171,7 @@ class Running:
             return raised
         finally:
             self._end()
+            before_sending.reset(before)
         try:
             return shape.encode(value, f"{loaded.ref.class_name}.{method} result")
         except ShapeError as error:
