@@ -1,0 +1,52 @@
+"""A page to sign up on: whoever does gets a mail, whatever happens."""
+
+from flask import redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+from melee import App
+
+from lib.members import Members
+
+LONGEST_EMAIL = 254
+
+# --8<-- [start:app]
+app = App(__name__)
+# --8<-- [end:app]
+
+
+@app.get("/")
+def index() -> str:
+    return show_form()
+
+
+def show_form(email: str = "", problem: str = "") -> str:
+    return render_template(
+        "index.html",
+        email=email,
+        problem=problem,
+        longest=LONGEST_EMAIL,
+        members=Members.get("all").number(),
+    )
+
+
+# --8<-- [start:signup]
+@app.post("/signup")
+def signup() -> ResponseReturnValue:
+    email = request.form.get("email", "").strip()
+    if not is_email(email):
+        return show_form(email, "Write an address such as ada@example.org."), 422
+    if not Members.get("all").join(email):
+        return show_form(email, f"{email} is signed up already."), 422
+    return redirect(url_for("thanks"), 303)
+    # --8<-- [end:signup]
+
+
+@app.get("/thanks")
+def thanks() -> str:
+    return render_template("thanks.html")
+
+
+def is_email(text: str) -> bool:
+    """Whether it may be one. Only a mail that arrives can tell."""
+    name, _, host = text.rpartition("@")
+    is_one_word = len(text.split()) == 1 and text.isprintable()
+    return bool(name and host) and is_one_word and len(text) <= LONGEST_EMAIL
