@@ -1,0 +1,18 @@
+"""When the clocks on the wall next show a time."""
+
+from datetime import datetime, time, timedelta
+
+from melee import now
+
+
+# --8<-- [start:next]
+def next_local(at: time) -> datetime:
+    """The next moment at which clocks here show `at`. Where they skip it, it is as much
+    later as they skip; where they show it twice, it is the first of the two."""
+    here = now()
+    today = datetime.combine(here.date(), at, tzinfo=here.tzinfo)
+    if today.timestamp() > here.timestamp():
+        return today
+    tomorrow = here.date() + timedelta(days=1)
+    return datetime.combine(tomorrow, at, tzinfo=here.tzinfo)
+    # --8<-- [end:next]
