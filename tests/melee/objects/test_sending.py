@@ -1,11 +1,12 @@
 """What an object sends out of the app leaves when what it wrote is on disk."""
 
 import socket
-import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from melee import http
@@ -60,12 +61,11 @@ class Eager(Durable):
 
 
 def keys_on_disk(folder: Path) -> set[str]:
-    """The keys in all object files, as another process reads them now."""
+    """The keys in all object files, as another connection reads them now."""
     found = set()
     for file in every_file(folder):
-        database = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)
-        found |= {key for (key,) in database.execute("SELECT key FROM _melee_values")}
-        database.close()
+        with closing(apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)) as database:
+            found |= {key for (key,) in database.execute("SELECT key FROM _melee_values")}
     return found
 
 

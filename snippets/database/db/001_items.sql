@@ -1,0 +1,10 @@
+CREATE TABLE items (
+  id    INTEGER PRIMARY KEY,
+  name  TEXT NOT NULL UNIQUE,
+  stock INTEGER NOT NULL CHECK (stock >= 0)
+);
+
+CREATE TABLE sales (
+  id      INTEGER PRIMARY KEY,
+  item_id INTEGER NOT NULL REFERENCES items
+);

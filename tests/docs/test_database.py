@@ -1,0 +1,106 @@
+"""The snippets and the promises of the page about the app's database."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from melee.store import connection
+from melee.store.database import Database
+from melee.testing import AppUnderTest
+from snippets.database.back_up import back_up
+
+SHOP = Path(__file__).parents[2] / "snippets" / "database"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[AppUnderTest]:
+    with AppUnderTest(SHOP, data=tmp_path) as app:
+        app.client.post("/items/tea")
+        yield app
+
+
+def db(shop: AppUnderTest) -> Database:
+    """In an app context."""
+    app: Any = shop.flask
+    database: Database = app.db
+    return database
+
+
+def rows(shop: AppUnderTest, sql: str) -> list[tuple[object, ...]]:
+    """What another process reads now."""
+    with closing(apsw.Connection(str(shop.project.database))) as database:
+        return database.execute(sql).fetchall()
+
+
+def test_a_sale_changes_both_tables_or_none(shop: AppUnderTest) -> None:
+    assert [shop.client.post("/items/1/sell").status_code for _ in range(11)] == [200] * 10 + [409]
+    assert rows(shop, "SELECT stock, (SELECT count(*) FROM sales) FROM items") == [(0, 10)]
+    assert shop.client.post("/items/7/sell").status_code == 409
+
+
+def test_what_raises_inside_a_transaction_takes_it_back(shop: AppUnderTest) -> None:
+    def sell_all_and_fail() -> None:
+        with db(shop).transaction():
+            db(shop).run("DELETE FROM items")
+            raise ValueError("no")
+
+    with shop.flask.app_context(), pytest.raises(ValueError, match="no"):
+        sell_all_and_fail()
+    assert rows(shop, "SELECT name FROM items") == [("tea",)]
+
+
+def test_a_duplicate_is_an_error_that_can_be_caught(shop: AppUnderTest) -> None:
+    answer = shop.client.post("/items/tea")
+    assert (answer.status_code, "already" in answer.text) == (409, True)
+
+
+def test_whoever_cannot_write_in_time_is_told_so(shop: AppUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "BUSY_SECONDS", 0)
+    with closing(apsw.Connection(str(shop.project.database))) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert shop.client.post("/items/coffee").status_code == 503
+        other.execute("ROLLBACK")
+    assert shop.client.post("/items/coffee").status_code == 201
+
+
+def test_a_reader_does_not_wait_for_a_writer(shop: AppUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "BUSY_SECONDS", 0)
+    with closing(apsw.Connection(str(shop.project.database))) as other, shop.flask.app_context():
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("DELETE FROM items")
+        assert db(shop).query("SELECT name FROM items") == [{"name": "tea"}]
+        other.execute("ROLLBACK")
+
+
+def test_writers_that_wait_for_each_other_all_get_through(shop: AppUnderTest) -> None:
+    def sell() -> None:
+        statuses.append(shop.flask.test_client().post("/items/1/sell").status_code)
+
+    statuses: list[int] = []
+    buyers = [threading.Thread(target=sell) for _ in range(10)]
+    for buyer in buyers:
+        buyer.start()
+    for buyer in buyers:
+        buyer.join()
+    assert statuses == [200] * 10
+
+
+def test_a_copy_made_while_the_app_runs_has_its_last_write(shop: AppUnderTest, tmp_path: Path) -> None:
+    with shop.flask.app_context():
+        db(shop).run("UPDATE items SET stock = 3")
+        assert back_up(shop.project.database, tmp_path / "copy.sqlite3") == "ok"
+    with closing(apsw.Connection(str(tmp_path / "copy.sqlite3"))) as copy:
+        assert copy.execute("SELECT stock FROM items").fetchall() == [(3,)]
+
+
+def test_a_copy_of_the_file_alone_lacks_what_is_not_in_it_yet(shop: AppUnderTest, tmp_path: Path) -> None:
+    with shop.flask.app_context():
+        db(shop).run("UPDATE items SET stock = 3")
+        (tmp_path / "copy.sqlite3").write_bytes(shop.project.database.read_bytes())
+        with closing(apsw.Connection(str(tmp_path / "copy.sqlite3"))) as copy:
+            assert copy.execute("SELECT stock FROM items").fetchall() == [(10,)]
