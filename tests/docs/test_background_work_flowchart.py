@@ -20,7 +20,7 @@ FEED = {"title": "News", "items": [{"url": "https://example.org/1", "title": "It
 def drawn() -> set[tuple[str, str, str]]:
     """The arrows: from, label, to."""
     flowchart = PAGE.partition("```mermaid\n")[2].partition("```")[0]
-    return set(re.findall(r'(\w+)(?:\W[^\n]*\W)? -- "([\w ]+)" --> (\w+)', flowchart))
+    return set(re.findall(r'^ *(\w+)\b.* -- "(.+)" --> (\w+)', flowchart, re.MULTILINE))
 
 
 def melee_objects(app: Path, *arguments: str) -> str:
