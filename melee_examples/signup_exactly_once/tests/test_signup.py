@@ -2,12 +2,18 @@
 moves."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from melee.errors import ObjectCallError
-from melee.testing import AppUnderTest, ManualClock, WorkerUnderTest
+from melee.errors import ObjectCallError, OutcomeUnknown
+from melee.testing import (
+    COMMIT_POINTS,
+    AppUnderTest,
+    ManualClock,
+    WorkerUnderTest,
+)
 from structlog.testing import capture_logs
 from werkzeug.test import TestResponse
 
@@ -32,6 +38,10 @@ def app(service: MailService) -> Iterator[AppUnderTest]:
 
 @pytest.fixture
 def members(app: AppUnderTest) -> Any:
+    return members_of(app)
+
+
+def members_of(app: AppUnderTest | WorkerUnderTest) -> Any:
     return app.classes["Members"].get("all")
 
 
@@ -288,7 +298,6 @@ def test_jobs_survive_a_restart(
     assert list(service.mails.values()) == ["ada@example.org"]
 
 
-# --8<-- [start:whole]
 def test_a_member_whose_job_cannot_be_written_is_no_member(
     app: AppUnderTest, members: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,7 +309,28 @@ def test_a_member_whose_job_cannot_be_written_is_no_member(
     monkeypatch.undo()
     assert members.join("ada@example.org")
     assert (members.number(), members.pending()) == (1, 1)
-    # --8<-- [end:whole]
+
+
+# --8<-- [start:whole]
+@pytest.mark.parametrize("point", COMMIT_POINTS)
+def test_a_kill_at_any_moment_leaves_a_member_with_a_job_or_neither(
+    service: MailService, tmp_path: Path, point: str
+) -> None:
+    with AppUnderTest(FOLDER, data=tmp_path) as app:
+        members_of(app).join("ada@example.org")
+        seconds_pass(app, 1)
+    with WorkerUnderTest(
+        FOLDER, data=tmp_path, dies_at=point, now=MIDNIGHT + 1
+    ) as worker:
+        with suppress(OutcomeUnknown):
+            members_of(worker).join("bob@example.org")
+        assert worker.has_died()
+
+    with AppUnderTest(FOLDER, data=tmp_path) as app:
+        is_kept = point not in ("ran", "index written")
+        assert members_of(app).number() == 1 + is_kept
+        assert members_of(app).pending() == is_kept
+        # --8<-- [end:whole]
 
 
 # --8<-- [start:killed]
