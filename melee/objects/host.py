@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from melee import shape
+from melee import log, shape
 from melee.clock import Clock
-from melee.errors import MeleeError, ObjectUnavailable
+from melee.errors import DatabaseError, MeleeError, ObjectUnavailable
 from melee.objects.commit import Batch, Outcome, Release
 from melee.objects.durable import Durable
 from melee.objects.files import delete_file
@@ -92,15 +93,19 @@ class Host:
         """Runs a request of another worker, unless its caller has gone when its turn comes; `release` is called with
         its outcome while it is still this thread's turn."""
         chain = request.chain if isinstance(request, Call | Destroy) else ()
-        try:
-            with self._running.in_turn(request), self._running.on_behalf_of(chain):
+        with ExitStack() as turn:
+            try:
+                turn.enter_context(self._running.in_turn(request))
+                turn.enter_context(self._running.on_behalf_of(chain))
                 self._running.check_may_ask(request)
                 self._wait_for(ref_of(request), request.method)
-                if is_wanted():
-                    self.run(request, release)
-                    self.commit()
-        except MeleeError as error:
-            release(error)
+            except MeleeError as error:
+                release(error)
+                return
+            # What runs is released once, there; once more would answer the request that comes next.
+            if is_wanted():
+                self.run(request, release)
+                self.commit()
 
     def run(self, request: Request, release: Release) -> None:
         """Runs a request about objects of this host; `release` is called with its outcome when that may leave, at the
@@ -252,13 +257,21 @@ class Host:
 
     def _end(self, loaded: LoadedObject) -> None:
         """Destroys an object; it is lost, and goes on to exist, when that cannot be committed."""
-        loaded.record.mark_destroyed()
+        try:
+            loaded.record.mark_destroyed()
+        except DatabaseError as error:
+            loaded.connection.give_up(error)
         self._batch.touch(loaded)
         self.commit()
-        if not loaded.is_lost:
-            self._objects.close(loaded)
-            delete_file(loaded.connection.path)
+        if loaded.is_lost:
+            return
+        self._objects.close(loaded)
+        delete_file(loaded.connection.path)
+        try:
             self._registry.forget(loaded.ref)
+        except DatabaseError as error:
+            # The row stays unsettled until the next start, which finds no file.
+            log.index_not_settled(error)
 
 
 def _method_of(loaded: LoadedObject, call: Call) -> Callable[..., Any]:
