@@ -90,26 +90,26 @@ class Host:
             return self._running.ask_elsewhere(request, self._peers.ask)
 
     def serve_peer(self, request: Request, is_wanted: Callable[[], bool], release: Release) -> None:
-        """Runs a request of another worker, unless its caller has gone when its turn comes; `release` is called with
-        its outcome while it is still this thread's turn."""
+        """Runs a request of another worker when its turn comes, as `run` does; `release` is called with its outcome
+        while it is still this thread's turn."""
         chain = request.chain if isinstance(request, Call | Destroy) else ()
         with ExitStack() as turn:
             try:
                 turn.enter_context(self._running.in_turn(request))
                 turn.enter_context(self._running.on_behalf_of(chain))
                 self._running.check_may_ask(request)
-                self._wait_for(ref_of(request), request.method)
             except MeleeError as error:
                 release(error)
                 return
             # What runs is released once, there; once more would answer the request that comes next.
-            if is_wanted():
-                self.run(request, release)
-                self.commit()
+            self.run(request, release, is_wanted)
+            self.commit()
 
-    def run(self, request: Request, release: Release) -> None:
-        """Runs a request about objects of this host; `release` is called with its outcome when that may leave, at the
-        latest in `commit`."""
+    def run(self, request: Request, release: Release, is_wanted: Callable[[], bool] = lambda: True) -> None:
+        """Runs a request about objects of this host, unless its caller has gone by the time it can begin; `release` is
+        called with its outcome when that may leave, at the latest in `commit`."""
+        if not self._can_begin(request, release) or not is_wanted():
+            return
         if isinstance(request, Call):
             self._call(request, release)
             if self._batch.is_full:
@@ -196,13 +196,22 @@ class Host:
             self.commit()
             self._running.wait_for(ref, method)
 
+    def _can_begin(self, request: Request, release: Release) -> bool:
+        """Waits for the object that the request is about, if it is about one; False when that takes too long."""
+        if isinstance(request, Call | Destroy):
+            try:
+                self._wait_for(ref_of(request), request.method)
+            except MeleeError as error:
+                release(error)
+                return False
+        return True
+
     def _call(self, call: Call, release: Release) -> None:
         try:
             ref = ref_of(call)
-            self._wait_for(ref, call.method)
             loaded = self._objects.find(ref) or self._objects.create(ref)
             self._batch.touch(loaded)
-            method = _method_of(loaded, call)
+            method = loaded.method_named(call.method)
         except MeleeError as error:
             release(error)
             return
@@ -243,7 +252,6 @@ class Host:
             self._end(loaded)
 
     def _destroy(self, ref: ObjectRef) -> bool:
-        self._wait_for(ref, "destroy")
         loaded = self._objects.find(ref)
         if loaded is None:
             return False
@@ -272,12 +280,3 @@ class Host:
         except DatabaseError as error:
             # The row stays unsettled until the next start, which finds no file.
             log.index_not_settled(error)
-
-
-def _method_of(loaded: LoadedObject, call: Call) -> Callable[..., Any]:
-    known = type(loaded.instance).spec.method_names
-    if call.method not in known:
-        problem = f"the class has no such method; it has {', '.join(sorted(known))}"
-        raise ObjectUnavailable(str(loaded.ref), call.method, problem)
-    method: Callable[..., Any] = getattr(loaded.instance, call.method)
-    return method

@@ -130,7 +130,7 @@ class Worker:
             connection.send()
             return
         if request := connection.take_request():
-            self._host.run(request, connection.reply)
+            self._host.run(request, connection.reply, connection.is_waited_for)
 
     def _watch(self, connection: CallerConnection, watched: int) -> None:
         """Waits for what the connection needs next; lets go of one whose caller has gone."""

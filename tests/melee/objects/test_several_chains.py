@@ -111,6 +111,14 @@ class Here:
         self.host.serve_peer(request, lambda: is_wanted, outcomes.append)
         return outcomes[0] if outcomes else None
 
+    def caller(self, request: Request, is_wanted: bool = True) -> Outcome | None:
+        """What becomes of a request of a caller, as the worker runs it."""
+        outcomes: list[Outcome] = []
+        with self.host.turn:
+            self.host.run(request, outcomes.append, lambda: is_wanted)
+            self.host.commit()
+        return outcomes[0] if outcomes else None
+
     def put_off(self, call: Callable[..., Any], *arguments: Any) -> "Future[Any]":
         """Something that is put off when this returns."""
         put_off = self.host._running._put_off
@@ -159,13 +167,16 @@ def test_a_call_of_an_object_that_waits_is_put_off_until_that_has_ended(here: He
     assert [waiting.result(timeout=30) for waiting in calls] == [b"true", True]
 
 
-def test_a_call_that_is_put_off_does_not_begin_when_its_caller_has_gone(here: Here) -> None:
+@pytest.mark.parametrize("way", ["peer", "caller"])
+def test_what_is_put_off_does_not_begin_when_its_caller_has_gone(here: Here, way: str) -> None:
     asking = here.ask_far(A, FAR)
-    gone = here.put_off(here.peer, call(A, "arm", chain=(FARTHER,)), False)
+    ask = getattr(here, way)
+    gone = [here.put_off(ask, request, False) for request in (call(A, "arm"), Destroy("Node", A))]
     here.far.answer()
     asking.result(timeout=30)
-    assert gone.result(timeout=30) is None
+    assert [each.result(timeout=30) for each in gone] == [None, None]
     assert here.host.next_wake_at() is None
+    assert Node.get(A).is_over()
 
 
 def test_a_call_that_is_put_off_for_too_long_has_not_run(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
