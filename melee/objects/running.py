@@ -124,7 +124,7 @@ class Running:
             self._check_circle(str(ref), method)
             ended = threading.Event()
             self._put_off.append(ended)
-            with self._waiting_for(ref), self._turn.given_up():
+            with self._waiting_for(str(ref)), self._turn.given_up():
                 is_in_time = ended.wait(CALL_SECONDS)
             if not is_in_time:
                 raise _too_late(ref, method)
@@ -138,15 +138,15 @@ class Running:
             Overloaded: the chain is as long as one may be.
             ObjectError: from `ask`.
         """
-        ref, answer = ref_of(request), AnswerTo()
+        ref, answer, waits_for = ref_of(request), AnswerTo(), ""
         if len(self._mine.chain.names) >= CHAIN_AT_MOST:
             problem = f"{CHAIN_AT_MOST} objects wait for each other already"
             raise Overloaded(str(ref), request.method, problem)
         if isinstance(request, Call):
             self._check_circle(str(ref), request.method)
         if isinstance(request, Call | Destroy):
-            request = replace(request, chain=tuple(self._mine.chain.names))
-        with self._waiting_for(ref, answer), self._turn.given_up():
+            request, waits_for = replace(request, chain=tuple(self._mine.chain.names)), str(ref)
+        with self._waiting_for(waits_for, answer), self._turn.given_up():
             return ask(request, answer)
 
     def perform(self, loaded: LoadedObject, method: str, run: Callable[[], Any]) -> Outcome:
@@ -186,12 +186,12 @@ class Running:
             self._put_off.pop().set()
 
     @contextmanager
-    def _waiting_for(self, ref: ObjectRef, answer: AnswerTo | None = None) -> Iterator[None]:
+    def _waiting_for(self, name: str, answer: AnswerTo | None = None) -> Iterator[None]:
         chain = self._mine.chain
         is_unknown = chain not in self._chains
         if is_unknown:
             self._chains.append(chain)
-        chain.waits_for, chain.answer = str(ref), answer
+        chain.waits_for, chain.answer = name, answer
         try:
             yield
         finally:

@@ -20,7 +20,7 @@ from melee.objects.durable import Durable
 from melee.objects.host import Host
 from melee.objects.listener import listen
 from melee.objects.protocol import HEADER, read_request, reply_frame
-from melee.objects.request import Call, Destroy, ListIds, ObjectRef, Request, owned_by
+from melee.objects.request import Call, Count, Destroy, ListIds, ObjectRef, Request, owned_by
 from melee.objects.shard import Shard
 from melee.objects.workers import Workers
 from melee.project import ObjectsConfig
@@ -39,6 +39,9 @@ class Node(Durable):
     def ask_each(self, ids: list[str]) -> None:
         for id in ids:
             Node.get(id).ask([])
+
+    def count_all(self) -> int:
+        return Node.count()
 
     def is_over(self) -> bool:
         begun: bool = self.storage.get("begun", False) == self.storage.get("ended", False)
@@ -272,3 +275,18 @@ def test_an_object_that_waits_is_destroyed_when_its_call_has_ended(here: Here) -
     assert here.far.request() == ListIds("Node")
     here.far.answer(b'["!", "~"]')
     assert listing.result(timeout=30) == ["!", C, "~"]
+
+
+def test_an_object_whose_id_is_a_star_is_one_among_the_others(here: Here) -> None:
+    assert HERE.owns(ObjectRef("Node", "*"))
+    asking = here.ask_far("*", FAR)
+    assert here.peer(Count("Node")) == b"1"
+    here.far.answer()
+    assert asking.result(timeout=30) == ["*"]
+    counting = here.submit(Node.get(A).count_all)
+    assert here.far.request() == Count("Node")
+    # It waits for a number and not for the object, which may wait for it.
+    waiting = here.put_off(here.peer, call("*", "ask", [A]))
+    here.far.answer(b"2")
+    assert counting.result(timeout=30) == 4
+    assert msgspec.json.decode(waiting.result(timeout=30)) == ["*", A]
