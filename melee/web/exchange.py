@@ -43,7 +43,7 @@ class Head(msgspec.Struct, array_like=True, frozen=True):
 
 
 class NotAResponse(Exception):
-    """What a child sent is no response: it wrote into its connection by itself, or a copy of it answered too."""
+    """What a child sent is no response: the app wrote into the connection by itself."""
 
 
 class Kind(IntEnum):

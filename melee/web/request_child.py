@@ -35,7 +35,7 @@ def serve_requests(app: WsgiApp, connection: socket.socket, requests_per_child: 
             # The gateway sees a connection that closes before the end.
             return
         is_last = served == requests_per_child
-        connection.sendall(frame(Kind.LAST_END if is_last else Kind.END))
+        response.send(frame(Kind.LAST_END if is_last else Kind.END))
         if is_last:
             return
 
@@ -92,6 +92,7 @@ class _Response(BaseHandler):
 
     def __init__(self, connection: socket.socket, request: Request, body: IO[bytes]) -> None:
         self._connection, self._request, self._body = connection, request, body
+        self._pid = os.getpid()
         self._unsent: list[bytes] = []
         self._has_begun = False
         self._to_come: int | None = None
@@ -188,8 +189,14 @@ class _Response(BaseHandler):
 
     def _flush(self) -> None:
         if self._unsent:
-            self._connection.sendall(b"".join(self._unsent))
+            self.send(b"".join(self._unsent))
             self._unsent.clear()
+
+    def send(self, frames: bytes) -> None:
+        if os.getpid() != self._pid:
+            # The app forked, and both went on. One answer is enough: a second would be that to the next request.
+            os._exit(0)
+        self._connection.sendall(frames)
 
     def log_exception(self, exc_info: Any) -> None:
         log.request_failed(self._request.method, self._request.path.decode("latin-1"), exc_info[1])

@@ -49,7 +49,11 @@ def app(environ, start_response):
         if copy == 0:
             os._exit(0)
     if path == "/twice":
-        os.fork()
+        copy = os.fork()
+        if copy == 0 and query:
+            wait_at(query)
+        start_response("200 OK", [("Content-Type", "text/plain")])
+        return [str(copy).encode()]
     if path == "/break":
         start_response("200 OK", [("Content-Type", "text/plain")])(b"begun")
         os._exit(3)
@@ -76,9 +80,10 @@ def app(environ, start_response):
 class Behind:
     """A request parent that the gateway has started for its first request, and its children."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, requests_per_child: int) -> None:
         (folder / "guests.py").write_text(APP)
-        self._folder = folder
+        (folder / "melee.toml").write_text(f"[web]\nrequests_per_child = {requests_per_child}\n")
+        self._folder, self._stay = folder, requests_per_child != 1
         self._children: Children | None = None
         self.process: subprocess.Popen[bytes] | None = None
         self.problem = ""
@@ -92,7 +97,7 @@ class Behind:
             with theirs:
                 arguments = command("guests:app", theirs)
                 self.process = subprocess.Popen(arguments, pass_fds=[theirs.fileno()], cwd=self._folder)
-            self._children = Children(ours, spares=2, stay=False)
+            self._children = Children(ours, spares=2, stay=self._stay)
         await self._children.loaded
         return self._children
 
@@ -149,8 +154,9 @@ def behind_gateway(folder: Path, says: Sequence[str] = (), **web: Any) -> Iterat
     """
     written, logged_before = StringIO(), structlog.get_config()
     log.to_json(written)
-    parent = Behind(folder)
-    gateway = Gateway(parent.awake, WebConfig(**web), folder / "static", SystemClock())
+    config = WebConfig(**web)
+    parent = Behind(folder, config.requests_per_child)
+    gateway = Gateway(parent.awake, config, folder / "static", SystemClock())
     try:
         with serving(gateway, says) as server:
             try:

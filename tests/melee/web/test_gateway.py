@@ -10,6 +10,7 @@ import pytest
 
 from melee.project import WebConfig
 from tests.melee.gate import Gate
+from tests.melee.processes.forking import wait_for_end
 from tests.melee.web.behind_gateway import GatewayUnderTest, behind_gateway
 from tests.melee.web.serving import answer, until_closed
 
@@ -85,12 +86,25 @@ def test_a_response_that_breaks_off_is_not_taken_for_whole(tmp_path: Path) -> No
     assert not received.endswith(b"0\r\n\r\n")
 
 
-def test_a_process_that_answers_too_does_not_spoil_the_next_request(gateway: GatewayUnderTest) -> None:
-    """Which of the two is first, and how much of it is there when the other begins, is up to the kernel."""
-    for _request in range(10):
-        with gateway.begin("/twice", headers="Connection: close\r\n") as client:
-            until_closed(client)
-        assert gateway.ask("/next")[2] == b"/next"
+@pytest.mark.parametrize("requests_per_child", [1, 0])
+def test_a_copy_of_a_process_does_not_answer_whichever_of_the_two_is_first(
+    tmp_path: Path, requests_per_child: int
+) -> None:
+    with behind_gateway(tmp_path, slots=1, requests_per_child=requests_per_child) as gateway:
+        for _request in range(10):
+            status, _headers, copy = gateway.ask("/twice")
+            assert (status, int(copy) > 0) == (200, True)
+            assert gateway.ask("/next")[2] == b"/next"
+
+
+def test_a_copy_of_a_process_that_stays_does_not_answer_the_next_visitor(tmp_path: Path, gate: Gate) -> None:
+    with behind_gateway(tmp_path, slots=1, requests_per_child=0) as gateway:
+        copy = int(gateway.ask(f"/twice?{gate.path}")[2])
+        gate.reached().close()
+        wait_for_end(copy)
+        # One of those goes to the child that was copied.
+        for number in range(4):
+            assert gateway.ask(f"/{number}")[2] == f"/{number}".encode()
 
 
 def test_a_request_beyond_the_backlog_is_told_when_to_come_back(gateway: GatewayUnderTest, gate: Gate) -> None:
