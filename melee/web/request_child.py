@@ -1,5 +1,6 @@
 """The process that serves a request: a WSGI server with one caller, the gateway."""
 
+import errno
 import io
 import os
 import socket
@@ -41,7 +42,11 @@ def serve_requests(app: WsgiApp, connection: socket.socket, requests_per_child: 
 
 
 def _receive(connection: socket.socket) -> tuple[Request, IO[bytes]] | None:
-    """The next request and its body; None when there is none, or the gateway gave up in the middle of it."""
+    """The next request and its body; None when there is none, or the gateway gave up in the middle of it.
+
+    Raises:
+        OSError: the app holds so many descriptors that the kernel dropped the one of the body.
+    """
     try:
         header, descriptors, _flags, _address = socket.recv_fds(connection, REQUEST_HEADER.size, 1)
         header += _exactly(connection, REQUEST_HEADER.size - len(header))
@@ -49,6 +54,8 @@ def _receive(connection: socket.socket) -> tuple[Request, IO[bytes]] | None:
     except (EOFError, ConnectionError):
         return None
     if not descriptors:
+        if len(request.body) != request.body_bytes:
+            raise OSError(errno.EMFILE, "no descriptor is left for the body: the app does not close what it opens")
         return request, io.BytesIO(request.body)
     os.set_inheritable(descriptors[0], False)
     return request, os.fdopen(descriptors[0], "rb")

@@ -26,7 +26,10 @@ APP = (
     WAIT_AT
     + '''
 import os
+import resource
 from pathlib import Path
+
+leaked = []
 
 
 class Closing(list):
@@ -57,6 +60,9 @@ def app(environ, start_response):
     if path == "/break":
         start_response("200 OK", [("Content-Type", "text/plain")])(b"begun")
         os._exit(3)
+    if path == "/leak":
+        resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+        leaked.extend(os.dup(1) for _ in range(100 - len(os.listdir("/proc/self/fd")) + 1))
     if path == "/length":
         start_response("200 OK", [("Content-Type", "text/plain")])
         return [str(len(environ["wsgi.input"].read())).encode()]

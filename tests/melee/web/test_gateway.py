@@ -168,6 +168,17 @@ def test_a_large_body_reaches_the_app_whole(gateway: GatewayUnderTest) -> None:
     assert gateway.ask("/length", "POST", f"Content-Length: {len(body)}\r\n", body)[2] == b"1048576"
 
 
+def test_a_body_for_which_the_app_left_no_descriptor_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    body = os.urandom(2**20)
+    with behind_gateway(tmp_path, slots=1, requests_per_child=0) as gateway:
+        stock = 2
+        for _child in range(stock):
+            assert gateway.ask("/leak")[0] == 200
+        for _child in range(stock):
+            assert gateway.ask("/length", "POST", f"Content-Length: {len(body)}\r\n", body)[0] == 502
+        assert gateway.ask("/length", "POST", f"Content-Length: {len(body)}\r\n", body)[2] == b"1048576"
+
+
 def test_a_body_that_is_too_large_is_refused_before_it_comes(gateway: GatewayUnderTest) -> None:
     headers = f"Content-Length: {100 * 2**20}\r\nExpect: 100-continue\r\n"
     assert gateway.ask("/length", "POST", headers)[0] == 413
