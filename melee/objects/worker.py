@@ -15,9 +15,9 @@ from melee.objects.host import Host
 from melee.objects.listener import CALLERS_AT_MOST, Listener
 from melee.objects.peers import Peers
 from melee.objects.report import Listening, Reports
+from melee.objects.turn import LOOK_AGAIN_SECONDS
 
 GRACE_SECONDS = 10
-LOOK_AGAIN_SECONDS = 60
 _READ_BYTES = 4096
 _SERVER_GONE = "the server is gone"
 
