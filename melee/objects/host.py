@@ -76,6 +76,11 @@ class Host:
         self._batch = Batch(self._registry, reached)
         self._timers = Timers(self._registry, self._objects, self._batch, clock)
 
+    @property
+    def waits_elsewhere(self) -> bool:
+        """Whether an object waits for another worker. Any thread may ask, at any time."""
+        return self._running.waits_elsewhere
+
     def ask(self, request: Request) -> bytes:
         """Runs a request of a caller in this process, makes it durable, and returns its answer or raises what became
         of it. What other workers own is asked of them."""

@@ -77,6 +77,11 @@ class Running:
         here = self._mine.chain.here
         return here[-1] if here else None
 
+    @property
+    def waits_elsewhere(self) -> bool:
+        """Whether an object of this host waits for another worker. Any thread may ask."""
+        return any(chain.answer for chain in list(self._chains))
+
     @contextmanager
     def in_turn(self, request: Request) -> Iterator[None]:
         """Inside, it is this thread's turn; raises `ObjectUnavailable` when that does not come in time."""
