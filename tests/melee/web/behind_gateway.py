@@ -86,10 +86,10 @@ def app(environ, start_response):
 class Behind:
     """A request parent that the gateway has started for its first request, and its children."""
 
-    def __init__(self, folder: Path, requests_per_child: int) -> None:
+    def __init__(self, folder: Path, config: WebConfig) -> None:
         (folder / "guests.py").write_text(APP)
-        (folder / "melee.toml").write_text(f"[web]\nrequests_per_child = {requests_per_child}\n")
-        self._folder, self._stay = folder, requests_per_child != 1
+        (folder / "melee.toml").write_text(f"[web]\nrequests_per_child = {config.requests_per_child}\n")
+        self._folder, self._config = folder, config
         self._children: Children | None = None
         self.process: subprocess.Popen[bytes] | None = None
         self.problem = ""
@@ -103,7 +103,7 @@ class Behind:
             with theirs:
                 arguments = command("guests:app", theirs)
                 self.process = subprocess.Popen(arguments, pass_fds=[theirs.fileno()], cwd=self._folder)
-            self._children = Children(ours, spares=2, stay=self._stay)
+            self._children = Children(ours, self._config.slots, stay=self._config.requests_per_child != 1)
         await self._children.loaded
         return self._children
 
@@ -161,7 +161,7 @@ def behind_gateway(folder: Path, says: Sequence[str] = (), **web: Any) -> Iterat
     written, logged_before = StringIO(), structlog.get_config()
     log.to_json(written)
     config = WebConfig(**web)
-    parent = Behind(folder, config.requests_per_child)
+    parent = Behind(folder, config)
     gateway = Gateway(parent.awake, config, folder / "static", SystemClock())
     try:
         with serving(gateway, says) as server:
