@@ -6,12 +6,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from melee import log, shape
+from melee import shape
 from melee.clock import Clock
 from melee.errors import DatabaseError, MeleeError, ObjectUnavailable
 from melee.objects.commit import Batch, Outcome, Release
 from melee.objects.durable import Durable
-from melee.objects.files import delete_file
 from melee.objects.loaded import LoadedObject
 from melee.objects.open_objects import OpenObjects
 from melee.objects.recovery import open_registry
@@ -195,17 +194,14 @@ class Host:
             raise outcomes[0]
         return outcomes[0]
 
-    def _wait_for(self, ref: ObjectRef, method: str) -> None:
-        """Waits until nobody else's call runs on the object. What has run so far does not wait with it."""
-        if self._running.is_busy(ref):
-            self.commit()
-            self._running.wait_for(ref, method)
-
     def _can_begin(self, request: Request, release: Release) -> bool:
-        """Waits for the object that the request is about, if it is about one; False when that takes too long."""
-        if isinstance(request, Call | Destroy):
+        """Waits until nobody else's call runs on the object that this is about; what has run so far does not wait with
+        it. False when that takes too long."""
+        ref = ref_of(request)
+        if isinstance(request, Call | Destroy) and self._running.is_busy(ref):
+            self.commit()
             try:
-                self._wait_for(ref_of(request), request.method)
+                self._running.wait_for(ref, request.method)
             except MeleeError as error:
                 release(error)
                 return False
@@ -232,7 +228,9 @@ class Host:
 
     def _fire(self, ref: ObjectRef) -> bool:
         try:
-            self._wait_for(ref, "on_timer")
+            if self._running.is_busy(ref):
+                self._timers.put_off(ref)
+                return False
             timer = self._timers.begin(ref)
         except MeleeError as error:
             self._timers.rest(ref, error)
@@ -276,12 +274,5 @@ class Host:
             loaded.connection.give_up(error)
         self._batch.touch(loaded)
         self.commit()
-        if loaded.is_lost:
-            return
-        self._objects.close(loaded)
-        delete_file(loaded.connection.path)
-        try:
-            self._registry.forget(loaded.ref)
-        except DatabaseError as error:
-            # The row stays unsettled until the next start, which finds no file.
-            log.index_not_settled(error)
+        if not loaded.is_lost:
+            self._objects.delete(loaded)

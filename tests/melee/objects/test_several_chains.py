@@ -47,8 +47,12 @@ class Node(Durable):
         begun: bool = self.storage.get("begun", False) == self.storage.get("ended", False)
         return begun
 
-    def arm(self) -> None:
-        self.timer(after=60)
+    def arm(self, seconds: float = 60) -> None:
+        self.timer(after=seconds)
+
+    def ask_and_arm(self, id: str, seconds: float) -> None:
+        Node.get(id).ask([])
+        self.timer(after=seconds)
 
     def on_timer(self) -> None:
         self.storage.put("fired when it was over", self.is_over())
@@ -96,8 +100,16 @@ class FarWorker:
 class Here:
     """The host, called by several threads."""
 
-    def __init__(self, host: Host, clock: ManualClock, pool: ThreadPoolExecutor, far: FarWorker) -> None:
+    def __init__(
+        self,
+        host: Host,
+        clock: ManualClock,
+        pool: ThreadPoolExecutor,
+        far: FarWorker,
+        reached: dict[str, Callable[[], Any]],
+    ) -> None:
         self.host, self.clock, self.far, self._pool = host, clock, far, pool
+        self.reached = reached
 
     def submit(self, call: Callable[..., Any], *arguments: Any) -> "Future[Any]":
         return self._pool.submit(call, *arguments)
@@ -139,11 +151,12 @@ def here(tmp_path: Path) -> Iterator[Here]:
         far = stack.enter_context(closing(FarWorker(path)))
         peers = stack.enter_context(closing(Workers({1: Client(path, SystemClock())}, 2)))
         folders = tmp_path / "data", tmp_path / "db"
-        host = Host({"Node": Node}, *folders, clock, config, shard=HERE, peers=peers)
+        reached: dict[str, Callable[[], Any]] = {}
+        host = Host({"Node": Node}, *folders, clock, config, lambda point: reached.get(point, int)(), HERE, peers)
         stack.enter_context(closing(host))
         pool = stack.enter_context(ThreadPoolExecutor(8))
         stack.enter_context(owned_by(host))
-        yield Here(host, clock, pool, far)
+        yield Here(host, clock, pool, far, reached)
 
 
 def call(id: str, method: str, *arguments: Any, chain: tuple[str, ...] = ()) -> Call:
@@ -236,15 +249,33 @@ def test_an_object_that_only_has_to_read_its_answer_waits_for_nobody(here: Here)
     assert asking.result(timeout=30) == [A]
 
 
-def test_a_timer_does_not_fire_into_a_call_that_waits(here: Here) -> None:
-    Node.get(A).arm()
+def test_a_timer_of_an_object_that_waits_holds_up_no_other_and_fires_when_the_call_has_ended(here: Here) -> None:
+    for id in (A, B):
+        Node.get(id).arm()
     here.clock.move(60)
     asking = here.ask_far(A, FAR)
-    firing = here.put_off(here.host.fire_due)
+    assert here.host.fire_due() == [ObjectRef("Node", B)]
+    assert here.host.next_wake_at() == here.clock.now() + 1
+    here.clock.move(1)
+    assert here.host.fire_due() == []
     here.far.answer()
     asking.result(timeout=30)
-    assert firing.result(timeout=30) == [ObjectRef("Node", A)]
+    assert here.host.next_wake_at() == here.clock.now() - 1
+    assert here.host.fire_due() == [ObjectRef("Node", A)]
     assert Node.get(A).fired_when_it_was_over()
+
+
+def test_a_timer_set_while_an_earlier_one_is_put_off_is_in_the_index_before_it_is_on_disk(here: Here) -> None:
+    asked_at: list[Any] = []
+    Node.get(A).arm()
+    here.clock.move(60)
+    asking = here.submit(Node.get(A).ask_and_arm, FAR, 0.5)
+    here.far.request()
+    here.host.fire_due()
+    here.reached["object committed"] = lambda: asked_at.append(here.host.next_wake_at())
+    here.far.answer()
+    asking.result(timeout=30)
+    assert asked_at == [here.clock.now() + 0.5]
 
 
 def test_an_object_that_waits_stays_in_memory(here: Here) -> None:
