@@ -70,7 +70,7 @@ class Host:
         self.turn = Turn()
         """Code of the objects runs, and everything here is called, by a thread that has the turn. Most methods take it
         themselves; `run` and `commit` leave it to their caller, who wants it for a batch."""
-        self._running = Running(self.turn)
+        self._running = Running(self.turn, clock)
         self._objects = OpenObjects(classes, self.folder, migrations, self._registry, self._running, clock)
         self._batch = Batch(self._registry, reached)
         self._timers = Timers(self._registry, self._objects, self._batch, clock)

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from melee import log, shape
+from melee.clock import Clock
 from melee.errors import (
     Deadlock,
     ObjectCallError,
@@ -62,8 +63,8 @@ class Running:
     began at the same moment in three workers, ends by `CallTimeout`.
     """
 
-    def __init__(self, turn: Turn) -> None:
-        self._turn = turn
+    def __init__(self, turn: Turn, clock: Clock) -> None:
+        self._turn, self._clock = turn, clock
         self._mine = _OfThisThread()
         self._chains: list[Chain] = []
         self._put_off: list[threading.Event] = []
@@ -125,12 +126,14 @@ class Running:
             Deadlock: it waits for this very call.
             ObjectUnavailable: it does not end in time.
         """
+        ends_at = self._clock.elapsed() + CALL_SECONDS
         while self.is_busy(ref):
             self._check_circle(str(ref), method)
             ended = threading.Event()
             self._put_off.append(ended)
             with self._waiting_for(str(ref)), self._turn.given_up():
-                is_in_time = ended.wait(CALL_SECONDS)
+                # Whatever ends wakes it; the time of this wait goes on.
+                is_in_time = ended.wait(ends_at - self._clock.elapsed())
             if not is_in_time:
                 raise _too_late(ref, method)
 

@@ -20,7 +20,7 @@ from melee.objects.durable import Durable
 from melee.objects.host import Host
 from melee.objects.listener import listen
 from melee.objects.protocol import HEADER, read_request, reply_frame
-from melee.objects.request import Call, Count, Destroy, ListIds, ObjectRef, Request, owned_by
+from melee.objects.request import CALL_SECONDS, Call, Count, Destroy, ListIds, ObjectRef, Request, owned_by
 from melee.objects.shard import Shard
 from melee.objects.workers import Workers
 from melee.project import ObjectsConfig
@@ -206,6 +206,16 @@ def test_a_call_that_is_put_off_for_too_long_has_not_run(here: Here, monkeypatch
     here.far.answer()
     assert asking.result(timeout=30) == [A]
     assert here.host.next_wake_at() is None
+
+
+def test_a_call_is_put_off_no_longer_because_other_calls_end_meanwhile(here: Here) -> None:
+    asking = here.ask_far(A, FAR)
+    waiting = here.put_off(here.peer, call(A, "is_over", chain=(FARTHER,)))
+    here.clock.move(CALL_SECONDS)
+    here.peer(call(B, "is_over"))
+    assert "its turn did not come within 30 s" in str(waiting.result(timeout=10))
+    here.far.answer()
+    assert asking.result(timeout=30) == [A]
 
 
 @pytest.mark.parametrize("path", [(A,), (A, B), (A, B, C)])
