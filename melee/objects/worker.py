@@ -174,11 +174,18 @@ class Worker:
 
     @contextlib.contextmanager
     def _serving_peers(self) -> Iterator[None]:
-        """What a peer asks may set a timer, so the loop looks again when that has run."""
+        """What a peer asks may set a timer, so the loop looks again when that has run. However the loop ends, what is
+        under way for a peer ends first, in the grace time: afterwards the objects have another host."""
         peers = Peers(self._host, self._peer_listening, self._wake) if self._peer_listening else None
-        yield
-        if peers:
-            peers.close()
+        try:
+            yield
+        except BaseException as error:
+            self._stop(repr(error))
+            log.worker_stops(self._stopping)
+            raise
+        finally:
+            if peers:
+                peers.close()
 
     def _wake(self) -> None:
         # One that is full wakes it too.

@@ -76,6 +76,9 @@ class Node(Durable):
     def end_caller(self, id):
         return Node.get(id).end(self.id)
 
+    def interrupt(self):
+        raise KeyboardInterrupt
+
     def exit(self):
         os._exit(3)
 

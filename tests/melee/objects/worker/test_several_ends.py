@@ -1,5 +1,6 @@
 """The end of one of several workers: the calls between them go on, here or in the worker that takes its place."""
 
+import signal
 import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from melee.errors import OutcomeUnknown
 from melee.objects.report import Listening, Loaded
 from tests.melee.gate import Gate
 from tests.melee.objects.worker.several import Several, several
@@ -41,6 +43,22 @@ def test_a_worker_that_stops_serves_its_peers_as_long_as_it_waits_for_one(two: S
         assert calling.result(timeout=25) == [path[1], *further]
     assert first.exit_code() == 0
     assert second.process.poll() is None
+
+
+def test_a_worker_whose_loop_fails_ends_what_is_under_way_for_others_before_it_lets_go_of_its_objects(
+    two: Several, gate: Gate
+) -> None:
+    first, _second = two.workers
+    path = [two.id_in(0), two.id_in(1, but=1)]
+    with ThreadPoolExecutor(2) as callers:
+        calling = callers.submit(two.get("Node", two.id_in(1)).relay, path, gate.path, [])
+        with gate.reached():
+            interrupting = callers.submit(two.get("Node", two.id_in(0, but=1)).interrupt)
+            with pytest.raises(subprocess.TimeoutExpired):
+                first.process.wait(timeout=0.5)
+        assert calling.result(timeout=25) == [path[1]]
+        assert isinstance(interrupting.exception(timeout=25), OutcomeUnknown)
+    assert first.exit_code() not in (0, -signal.SIGALRM)
 
 
 def test_no_call_fails_while_both_workers_are_replaced(two: Several) -> None:
