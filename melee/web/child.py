@@ -3,9 +3,10 @@
 import asyncio
 import socket
 from enum import Enum, auto
-from typing import IO, Protocol
+from typing import Protocol
 
 from melee.web.exchange import FrameReader, Head, Kind, NotAResponse, Request, read_head, request_message
+from melee.web.scratch import Scratch
 from melee.web.spool import Spool
 
 _READ_BYTES = 256 * 1024
@@ -65,7 +66,7 @@ class RequestChild:
         except (BlockingIOError, InterruptedError):
             return False
 
-    async def begin(self, request: Request, body: IO[bytes] | None) -> "Response":
+    async def begin(self, request: Request, body: Scratch | None) -> "Response":
         """Hands over a request; raises `NotTaken` when the child ended before."""
         message, descriptors = request_message(request), [body.fileno()] if body else []
         try:

@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
-from typing import IO
 
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
@@ -16,11 +15,12 @@ from starlette.staticfiles import StaticFiles
 from melee import log
 from melee.clock import Clock
 from melee.project import WebConfig
-from melee.web.body import Body, Gone, TooLarge, discard_rest, whole_body
+from melee.web.body import Body, Gone, NoRoom, TooLarge, discard_rest, whole_body
 from melee.web.child import ChildLost, NotTaken, RequestChild, Response
 from melee.web.children import Children, ParentLost
 from melee.web.exchange import Request
 from melee.web.leaving import ClientLeft, interrupted_when_client_leaves
+from melee.web.scratch import DiskRefused, Scratch
 from melee.web.slots import BacklogFull, Slots
 from melee.web.visit import Receive, Scope, Send, Visit
 
@@ -96,6 +96,12 @@ class Gateway:
                 await visit.finish()
         except TooLarge:
             await visit.refuse(413, before_end=lambda: discard_rest(receive))
+        except NoRoom as full:
+            log.disk_refused(visit.id, "body", str(full))
+            await visit.refuse(503, before_end=lambda: discard_rest(receive))
+        except DiskRefused as full:
+            log.disk_refused(visit.id, "response", str(full))
+            await visit.refuse(500)
         except BacklogFull:
             await visit.refuse(503)
         except ParentLost as lost:
@@ -136,7 +142,7 @@ class Gateway:
         response.over.add_done_callback(lambda _over: self._slots.give_back())
         return _Underway(child, response, self._budget_seconds)
 
-    async def _hand_over(self, request: Request, body: IO[bytes] | None) -> tuple[RequestChild, Response]:
+    async def _hand_over(self, request: Request, body: Scratch | None) -> tuple[RequestChild, Response]:
         while True:
             children = await self._awake()
             try:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from melee.project import WebConfig
+from melee.web import scratch
 from tests.melee.gate import Gate
 from tests.melee.processes.forking import wait_for_end
 from tests.melee.web.behind_gateway import GatewayUnderTest, behind_gateway
@@ -172,6 +173,38 @@ def test_a_body_for_which_the_app_left_no_descriptor_is_not_taken_for_an_empty_o
         assert gateway.ask("/leak")[0] == 200
         assert gateway.ask("/length", "POST", f"Content-Length: {len(body)}\r\n", body)[0] == 502
         assert gateway.ask("/length", "POST", f"Content-Length: {len(body)}\r\n", body)[2] == b"1048576"
+
+
+def test_a_body_for_which_there_is_no_room_is_refused_until_there_is(
+    gateway: GatewayUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scratch, "SCRATCH_BYTES_AT_MOST", 2**20)
+    with gateway.begin("/length", "POST", f"Content-Length: {2**20}\r\n", bytes(2**20 - 1)) as first:
+        gateway.server.wait_for_bytes(first, 2**20 - 1)
+        status, headers, _body = gateway.ask("/length", "POST", f"Content-Length: {2**17}\r\n", bytes(2**17))
+        assert (status, headers["retry-after"], headers["connection"]) == (503, "5", "close")
+        first.sendall(b"x")
+        assert answer(first)[2] == b"1048576"
+    [line] = gateway.logged("there is no room for the body of a request")
+    assert (line["request"], "1048576 bytes at most" in line["problem"]) == (headers["x-request-id"], True)
+    assert gateway.ask("/length", "POST", f"Content-Length: {2**20}\r\n", bytes(2**20))[2] == b"1048576"
+
+
+def test_a_response_for_which_there_is_no_room_breaks_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scratch, "SCRATCH_BYTES_AT_MOST", 2**20)
+    says = ["ASGI callable returned without completing response."]
+    with behind_gateway(tmp_path, says, slots=1) as gateway:
+        with gateway.begin("/large") as slow:
+            assert slow.recv(1) == b"H"
+            gateway.server.wait_until_held_up(slow)
+            # The one slot is free when all has been written.
+            assert gateway.ask("/next")[0] == 200
+            received = until_closed(slow)
+            assert 2**20 < len(received) < 100 * 2**20
+            assert not received.endswith(b"0\r\n\r\n")
+        [line] = gateway.logged("there is no room for the response of a request")
+        assert "1048576 bytes at most" in line["problem"]
+        assert gateway.ask("/length", "POST", f"Content-Length: {2**20}\r\n", bytes(2**20))[2] == b"1048576"
 
 
 def test_a_body_that_is_too_large_is_refused_before_it_comes(gateway: GatewayUnderTest) -> None:
