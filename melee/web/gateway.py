@@ -18,7 +18,7 @@ from melee.project import WebConfig
 from melee.web.body import Body, Gone, NoRoom, TooLarge, discard_rest, whole_body
 from melee.web.child import ChildLost, NotTaken, RequestChild, Response
 from melee.web.children import Children, ParentLost
-from melee.web.exchange import Request
+from melee.web.exchange import Head, Request
 from melee.web.leaving import ClientLeft, interrupted_when_client_leaves
 from melee.web.scratch import DiskRefused, Scratch
 from melee.web.slots import BacklogFull, Slots
@@ -155,13 +155,19 @@ class Gateway:
     async def _relay(self, visit: Visit, underway: "_Underway") -> None:
         with underway:
             try:
-                head = await underway.response.head()
-                await visit.begin(head)
+                await visit.begin(await self._head_for(visit, underway.response))
                 while not visit.is_whole and (part := await underway.response.body.read()):
                     await visit.write(part)
                 underway.is_wanted = False
             except ChildLost as lost:
                 raise await underway.what_became_of(lost) from None
+
+    async def _head_for(self, visit: Visit, response: Response) -> Head:
+        head = await response.head()
+        if visit.shows_its_end(head):
+            return head
+        length = b"%d" % await response.body.size()
+        return Head(head.status, [*head.headers, (b"content-length", length)])
 
 
 class _Underway:

@@ -67,8 +67,15 @@ class Spool:
                 raise self._error
             if self._has_ended:
                 return b""
-            self._has_news.clear()
-            await self._has_news.wait()
+            await self._news()
+
+    async def size(self) -> int:
+        """How many bytes wait for the reader, waiting itself until nothing more is written; raises as `read` does."""
+        while not self._has_ended:
+            await self._news()
+        if self._error:
+            raise self._error
+        return self._memory_bytes + self._file.size - self._read_at
 
     def close(self) -> None:
         """For a reader that has gone: forgets what it did not read. May be called more than once."""
@@ -76,6 +83,10 @@ class Spool:
         self._memory.clear()
         self._read_at = 0
         self._file.close()
+
+    async def _news(self) -> None:
+        self._has_news.clear()
+        await self._has_news.wait()
 
     def _next(self) -> bytes:
         if self._memory:

@@ -74,9 +74,9 @@ def app(environ, start_response):
         body.gate = query
         start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "5")])
         return body
-    if path == "/not-http":
-        start_response("200 OK", [("Content-Type", "text/plain"), ("X-Late", "a\\x01")])
-        return [b"never seen"]
+    if path == "/not-modified":
+        start_response("304 Not Modified", [])
+        return []
     start_response("200 OK", [("Content-Type", "text/plain")])
     return [path.encode()]
 '''

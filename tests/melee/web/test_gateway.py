@@ -274,6 +274,35 @@ def test_a_head_is_answered_without_a_body(gateway: GatewayUnderTest) -> None:
     assert received.endswith(b"\r\n\r\n")
 
 
+def asked_in_http_1_0(gateway: GatewayUnderTest, method: str, path: str) -> tuple[bytes, bytes]:
+    """The head of an answer, in lower case, and its body."""
+    with gateway.server.connect() as client:
+        client.sendall(f"{method} {path} HTTP/1.0\r\n\r\n".encode())
+        head, _, body = until_closed(client).partition(b"\r\n\r\n")
+    return head.lower(), body
+
+
+def test_a_client_that_knows_no_chunks_is_told_the_length(gateway: GatewayUnderTest) -> None:
+    head, body = asked_in_http_1_0(gateway, "GET", "/large")
+    assert b"transfer-encoding" not in head
+    assert head.count(b"content-length: 104857600\r\n") == 1
+    assert len(body) == 100 * 2**20
+
+
+@pytest.mark.parametrize(("method", "path"), [("HEAD", "/large"), ("GET", "/not-modified")])
+def test_a_client_that_knows_no_chunks_does_not_wait_where_no_body_comes(
+    gateway: GatewayUnderTest, method: str, path: str
+) -> None:
+    head, body = asked_in_http_1_0(gateway, method, path)
+    assert (b"content-length" in head, b"transfer-encoding" in head, body) == (False, False, b"")
+
+
+def test_a_client_that_knows_no_chunks_never_takes_a_part_for_the_whole(gateway: GatewayUnderTest) -> None:
+    head, body = asked_in_http_1_0(gateway, "GET", "/break")
+    assert head.startswith(b"http/1.1 502 ")
+    assert b"begun" not in body
+
+
 def test_a_change_of_slots_holds_for_those_that_wait(gateway: GatewayUnderTest, gate: Gate) -> None:
     with gateway.begin(f"/hang?{gate.path}"):
         gate.reached()
