@@ -26,17 +26,24 @@ class Peers:
         listening: the socket; closed at the end, which leaves its path and those who wait in its queue to others that
             have it open.
         after: called in a thread of a peer when a request of it has run.
+        failed: called in a thread that ends by an error, after which nobody else does its work.
     """
 
-    def __init__(self, host: Host, listening: socket.socket, after: Callable[[], None]) -> None:
-        self._host, self._after = host, after
+    def __init__(
+        self,
+        host: Host,
+        listening: socket.socket,
+        after: Callable[[], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self._host, self._after, self._failed = host, after, failed
         self._listener = Listener(listening, CALLERS_AT_MOST)
         self._changed = threading.Condition()
         self._under_way = 0
         self._is_closing = self._is_closed = False
         self._end, self._ended = socket.socketpair()
         self._threads: set[threading.Thread] = set()
-        self._accepting = threading.Thread(target=self._accept, name="melee-peers", daemon=True)
+        self._accepting = self._thread(self._accept)
         self._accepting.start()
 
     def close(self) -> None:
@@ -61,9 +68,22 @@ class Peers:
                 # Who is let go at the end, and tries again, is for the next worker.
                 accepted = [] if self._is_closed else self._listener.accept()
             for connection in accepted:
-                thread = threading.Thread(target=self._serve, args=(connection,), name="melee-peer", daemon=True)
+                thread = self._thread(self._serve, connection)
                 self._threads.add(thread)
-                thread.start()
+                try:
+                    thread.start()
+                except RuntimeError:
+                    # There is no room for one more. What comes on the connection has not begun, and is sent again.
+                    self._let_go(connection, thread)
+
+    def _thread(self, run: Callable[..., None], *arguments: object) -> threading.Thread:
+        def run_or_tell() -> None:
+            try:
+                run(*arguments)
+            except BaseException as error:  # noqa: BLE001 - whatever it is, the worker ends by it as by one in its loop
+                self._failed(error)
+
+        return threading.Thread(target=run_or_tell, name="melee-peers", daemon=True)
 
     def _serve(self, connection: CallerConnection) -> None:
         try:
@@ -73,9 +93,12 @@ class Peers:
                 finally:
                     self._finish()
         finally:
-            with self._changed:
-                self._listener.let_go(connection)
-            self._threads.discard(threading.current_thread())
+            self._let_go(connection, threading.current_thread())
+
+    def _let_go(self, connection: CallerConnection, thread: threading.Thread) -> None:
+        with self._changed:
+            self._listener.let_go(connection)
+        self._threads.discard(thread)
 
     def _answer(self, connection: CallerConnection) -> None:
         if request := connection.take_request():

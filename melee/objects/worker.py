@@ -52,6 +52,7 @@ class Worker:
         self._wakes, self._woken = socket.socketpair()
         self._wakes.setblocking(False)
         self._stopping = ""
+        self._failure: BaseException | None = None
         self._ends_at = math.inf
         self._selector = selectors.DefaultSelector()
         self._listener = Listener(listening, CALLERS_AT_MOST)
@@ -107,6 +108,8 @@ class Worker:
                 self._stop(_SERVER_GONE)
             elif key.fileobj is self._woken:
                 self._woken.recv(_READ_BYTES)
+                if self._failure:
+                    raise self._failure
             elif key.fileobj is self._listener:
                 for connection in self._listener.accept():
                     self._selector.register(connection, selectors.EVENT_READ)
@@ -176,7 +179,7 @@ class Worker:
     def _serving_peers(self) -> Iterator[None]:
         """What a peer asks may set a timer, so the loop looks again when that has run. However the loop ends, what is
         under way for a peer ends first, in the grace time: afterwards the objects have another host."""
-        peers = Peers(self._host, self._peer_listening, self._wake) if self._peer_listening else None
+        peers = Peers(self._host, self._peer_listening, self._wake, self._fail) if self._peer_listening else None
         try:
             yield
         except BaseException as error:
@@ -191,6 +194,10 @@ class Worker:
         # One that is full wakes it too.
         with contextlib.suppress(BlockingIOError):
             self._wakes.send(b"\0")
+
+    def _fail(self, error: BaseException) -> None:
+        self._failure = error
+        self._wake()
 
     def _on_signal(self, number: int, _frame: object) -> None:
         self._stop(signal.Signals(number).name)
