@@ -32,7 +32,11 @@ FIRST, SECOND = (next(ids_of(number, workers=2)) for number in (0, 1))
 HIT = "return str(Counter.get(id).hit())"
 HIT_ANOTHER = """
     def hit_another(self, id):
-        return Counter.get(id).hit()
+        return Counter.get(id).hit_slowly()
+
+    def hit_slowly(self):
+        time.sleep(0.05)
+        return self.hit()
 
     def on_timer"""
 
