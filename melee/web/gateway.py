@@ -68,6 +68,8 @@ class Gateway:
         try:
             if not await self._serve_file(visit, receive):
                 await self._serve(visit, receive)
+        except (Gone, ClientLeft):
+            visit.has_left = True
         except asyncio.CancelledError:
             # The server ends, and this took longer than the grace time.
             await visit.refuse(503)
@@ -81,17 +83,23 @@ class Gateway:
         """Answers with a static file; returns False when there is no such one, which is up to the app then."""
         if not visit.scope["path"].startswith(f"{_STATIC}/") or not self._static.is_dir():
             return False
+        # So that starlette leaves it to us to notice that the client left, as it does where `send` would say so.
+        asgi = {**visit.scope["asgi"], "spec_version": "2.4"}
+        scope = {**visit.scope, "root_path": _STATIC, "asgi": asgi}
         try:
-            await self._files({**visit.scope, "root_path": _STATIC}, receive, visit.send)
+            # Nothing of the body is read meanwhile, which may be for the app.
+            response = await self._files.get_response(self._files.get_path(scope), scope)
         except HTTPException:
             return False
+        with interrupted_when_client_leaves(receive, lambda: visit.is_whole):
+            await response(scope, receive, visit.send)
         return True
 
     async def _serve(self, visit: Visit, receive: Receive) -> None:
         self._under_way += 1
         try:
             with closing(await whole_body(visit.scope, receive)) as body:
-                with interrupted_when_client_leaves(receive):
+                with interrupted_when_client_leaves(receive, lambda: visit.is_whole):
                     await self._serve_by_a_child(visit, body)
                 await visit.finish()
         except TooLarge:
@@ -112,8 +120,6 @@ class Gateway:
         except (ChildLost, NotTaken) as lost:
             log.request_lost(visit.id, lost.pid, str(lost))
             await visit.refuse(502)
-        except (Gone, ClientLeft):
-            visit.has_left = True
         finally:
             self._under_way -= 1
             self._last_asked_at = self._clock.elapsed()

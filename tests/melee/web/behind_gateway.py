@@ -63,7 +63,7 @@ def app(environ, start_response):
     if path == "/leak":
         resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
         leaked.extend(os.dup(1) for _ in range(100 - len(os.listdir("/proc/self/fd")) + 1))
-    if path == "/length":
+    if path.endswith("/length"):
         start_response("200 OK", [("Content-Type", "text/plain")])
         return [str(len(environ["wsgi.input"].read())).encode()]
     if path == "/large":

@@ -224,6 +224,30 @@ def test_a_static_file_needs_no_child(tmp_path: Path) -> None:
         assert [line["status"] for line in gateway.logged("request")] == [200, 304]
 
 
+def test_a_client_that_leaves_in_the_middle_of_a_static_file_is_not_said_to_have_it(tmp_path: Path) -> None:
+    (tmp_path / "static").mkdir()
+    with (tmp_path / "static" / "film").open("wb") as film:
+        film.truncate(2**30)
+    with behind_gateway(tmp_path) as gateway:
+        with gateway.begin("/static/film") as client:
+            assert client.recv(1) == b"H"
+            gateway.server.wait_until_held_up(client)
+            client.shutdown(socket.SHUT_RDWR)
+            gateway.server.wait_for_end(client)
+        gateway.ask("/next")
+        left, _next = gateway.logged("request")
+        assert (left["path"], left["status"]) == ("/static/film", 499)
+        assert left["bytes"] < 2**28
+
+
+def test_a_body_that_comes_along_for_a_static_file_is_the_apps_when_there_is_no_such_file(tmp_path: Path) -> None:
+    (tmp_path / "static").mkdir()
+    (tmp_path / "static" / "board.css").write_text("p {}")
+    with behind_gateway(tmp_path) as gateway:
+        assert gateway.ask("/static/board.css", "GET", "Content-Length: 4\r\n", b"some")[2] == b"p {}"
+        assert gateway.ask("/static/length", "GET", "Content-Length: 4\r\n", b"some")[2] == b"4"
+
+
 def test_a_folder_of_static_files_may_come_and_go(tmp_path: Path) -> None:
     folder = tmp_path / "static"
     with behind_gateway(tmp_path) as gateway:
