@@ -146,7 +146,7 @@ class Gateway:
                 raise ParentLost(f"it did not start within {START_SECONDS} s") from None
             raise
         response.over.add_done_callback(lambda _over: self._slots.give_back())
-        return _Underway(child, response, self._budget_seconds)
+        return _Underway(visit.id, child, response, self._budget_seconds)
 
     async def _hand_over(self, request: Request, body: Scratch | None) -> tuple[RequestChild, Response]:
         while True:
@@ -179,8 +179,9 @@ class Gateway:
 class _Underway:
     """A request in a child: it ends with its budget, or when nobody waits for its response any more."""
 
-    def __init__(self, child: RequestChild, response: Response, budget_seconds: float) -> None:
-        self._child, self.response = child, response
+    def __init__(self, id: str, child: RequestChild, response: Response, budget_seconds: float) -> None:
+        self._id, self._child, self.response = id, child, response
+        self._budget_seconds = budget_seconds
         self.is_wanted = True
         self._is_out_of_time = False
         self._timer = asyncio.get_running_loop().call_later(budget_seconds, self._run_out)
@@ -202,4 +203,6 @@ class _Underway:
 
     def _run_out(self) -> None:
         self._is_out_of_time = True
+        # The client may have its response, and nobody else would say so.
+        log.request_overran(self._id, self._child.pid, self._budget_seconds)
         self._child.kill()

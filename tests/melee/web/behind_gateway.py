@@ -51,6 +51,8 @@ def app(environ, start_response):
         wait_at(query)
         if copy == 0:
             os._exit(0)
+    if path == "/wait":
+        wait_at(query)
     if path == "/twice":
         copy = os.fork()
         if copy == 0 and query:

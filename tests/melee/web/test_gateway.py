@@ -154,6 +154,22 @@ def test_a_client_that_has_all_may_go_while_the_app_closes_its_response(gateway:
     assert [line["status"] for line in gateway.logged("request")] == [200, 200]
 
 
+@pytest.mark.parametrize(("path", "status"), [("/closing", 200), ("/wait", 504)])
+def test_a_request_that_is_killed_for_its_time_is_in_the_log_though_its_client_may_have_all(
+    gateway: GatewayUnderTest, gate: Gate, path: str, status: int
+) -> None:
+    with gateway.begin(f"{path}?{gate.path}") as client:
+        call = gate.reached()
+        gateway.server.move(31)
+        assert answer(client)[0] == status
+        assert call.recv(1) == b""
+    assert gateway.ask("/next")[0] == 200
+    [overran] = gateway.logged("a request took longer than its budget; its child is killed")
+    served, _next = gateway.logged("request")
+    assert (overran["request"], overran["seconds"]) == (served["request"], 30)
+    assert overran["pid"] > 0
+
+
 def test_a_client_that_reads_slowly_holds_no_slot(gateway: GatewayUnderTest) -> None:
     with gateway.begin("/large") as slow:
         assert slow.recv(1) == b"H"
