@@ -22,11 +22,8 @@ from melee.errors import (
 from melee.objects.client import AnswerTo
 from melee.objects.commit import Outcome
 from melee.objects.loaded import LoadedObject
-from melee.objects.request import CALL_SECONDS, Call, Destroy, ObjectRef, Request, ref_of
+from melee.objects.request import CALL_SECONDS, CHAIN_AT_MOST, Call, Destroy, ObjectRef, Request, ref_of
 from melee.objects.turn import Turn
-
-CHAIN_AT_MOST = 100
-"""How many objects may wait for each other over workers; each keeps a thread."""
 
 AskElsewhere = Callable[[Request, AnswerTo], bytes]
 

@@ -10,8 +10,7 @@ from melee.clock import SystemClock
 from melee.errors import AlreadyRunning, Deadlock, ObjectCallError, ObjectError, OutcomeUnknown
 from melee.objects.files import file_of
 from melee.objects.report import Listening
-from melee.objects.request import ObjectRef
-from melee.objects.running import CHAIN_AT_MOST
+from melee.objects.request import CHAIN_AT_MOST, ObjectRef
 from melee.objects.shard import Shard
 from melee.store.lock import FolderLock
 from melee.testing import AppUnderTest, ManualClock
