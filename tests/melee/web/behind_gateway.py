@@ -16,7 +16,7 @@ import structlog
 from melee import log
 from melee.clock import SystemClock
 from melee.project import WebConfig
-from melee.web.children import Children, ParentLost
+from melee.web.children import Children
 from melee.web.gateway import Gateway
 from tests.melee.gate import WAIT_AT
 from tests.melee.web.parent import command
@@ -94,12 +94,12 @@ class Behind:
         self._folder, self._config = folder, config
         self._children: Children | None = None
         self.process: subprocess.Popen[bytes] | None = None
-        self.problem = ""
+        self.problem: Exception | None = None
         """What `awake` raises instead of starting one."""
 
     async def awake(self) -> Children:
         if self.problem:
-            raise ParentLost(self.problem)
+            raise self.problem
         if not self._children or self._children.lost.done():
             ours, theirs = socket.socketpair()
             with theirs:

@@ -10,6 +10,7 @@ import pytest
 
 from melee.project import WebConfig
 from melee.web import scratch
+from melee.web.children import ParentLost
 from tests.melee.gate import Gate
 from tests.melee.processes.forking import wait_for_end
 from tests.melee.web.behind_gateway import GatewayUnderTest, behind_gateway
@@ -289,14 +290,27 @@ def test_a_request_whose_parent_was_killed_is_served_by_the_next(gateway: Gatewa
 
 
 def test_an_app_that_cannot_start_is_unavailable(gateway: GatewayUnderTest) -> None:
-    gateway.parent.problem = "app.py:1: SyntaxError"
+    gateway.parent.problem = ParentLost("app.py:1: SyntaxError")
     status, headers, body = gateway.ask("/")
     assert (status, headers["retry-after"]) == (503, "5")
     assert b"SyntaxError" not in body
     [line] = gateway.logged("a request found no app to serve it")
     assert line["problem"] == "app.py:1: SyntaxError"
-    gateway.parent.problem = ""
+    gateway.parent.problem = None
     assert gateway.ask("/")[0] == 200
+
+
+def test_a_fault_of_the_gateway_is_in_the_log_and_costs_one_request(gateway: GatewayUnderTest) -> None:
+    gateway.parent.problem = ZeroDivisionError("gearbox")
+    status, headers, body = gateway.ask("/")
+    assert (status, b"gearbox" in body) == (500, False)
+    assert headers["x-request-id"].encode() in body
+    [line] = gateway.logged("the gateway failed on a request")
+    assert (line["request"], line["error"]) == (headers["x-request-id"], "ZeroDivisionError: gearbox")
+    assert "in awake" in line["traceback"]
+    gateway.parent.problem = None
+    # The one slot is free again.
+    assert gateway.ask("/next")[0] == 200
 
 
 def test_pipelined_requests_are_answered_in_their_order(gateway: GatewayUnderTest) -> None:
