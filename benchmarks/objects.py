@@ -23,6 +23,7 @@ import msgspec
 
 from melee.objects.protocol import HEADER, request_frame
 from melee.objects.request import Call
+from melee.objects.shard import Shard
 from melee.testing import WorkerUnderTest
 
 CALLERS = 64
@@ -75,7 +76,7 @@ def worker(folder: Path) -> Iterator[Path]:
     app.mkdir()
     (app / "app.py").write_text(APP)
     with WorkerUnderTest(app, data=folder / "data") as started:
-        yield started.project.socket
+        yield Shard().socket(started.project)
 
 
 def hit(id: str) -> bytes:

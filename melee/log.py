@@ -213,6 +213,14 @@ def request_lost(id: str, pid: int, reason: str) -> None:
     _log.error("the child of a request was lost", request=id, pid=pid, reason=reason)
 
 
+def request_overran(id: str, pid: int, seconds: float) -> None:
+    _log.error("a request took longer than its budget; its child is killed", request=id, pid=pid, seconds=seconds)
+
+
+def disk_refused(id: str, what: str, problem: str) -> None:
+    _log.error(f"there is no room for the {what} of a request", request=id, problem=problem)
+
+
 def gateway_failed(id: str, error: BaseException) -> None:
     _log.error("the gateway failed on a request", request=id, exc_info=error)
 

@@ -143,11 +143,6 @@ class Project:
         return self.folder / ".melee" / "objects.py"
 
     @property
-    def socket(self) -> Path:
-        """Where the object worker listens."""
-        return self.socket_file("objects.sock")
-
-    @property
     def orders(self) -> Path:
         """Where the server takes orders, such as `melee reload`."""
         return self.socket_file("server.sock")

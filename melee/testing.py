@@ -31,6 +31,7 @@ from melee.objects.durable import Durable
 from melee.objects.host import Host
 from melee.objects.hosting import classes_below, hosted
 from melee.objects.request import ObjectRef, owned_by
+from melee.objects.shard import Shard
 from melee.project import Project
 
 __all__ = ["COMMIT_POINTS", "AppUnderTest", "ManualClock", "WorkerUnderTest"]
@@ -184,7 +185,7 @@ class WorkerUnderTest(_Entered):
             raise RuntimeError(
                 f"the object worker ended with {self.process.wait()} before it listened; see what it printed"
             )
-        client = Client(self.project.socket, SystemClock())
+        client = Client(Shard().socket(self.project), SystemClock())
         self._stack.callback(client.close)
         self._stack.enter_context(owned_by(client))
         self._stack.enter_context(clock.installed(SystemClock(), self.project.config.zone))

@@ -11,11 +11,13 @@ import msgspec
 from melee import shape
 from melee.errors import OutcomeUnknown, from_values
 from melee.objects.commit import Outcome
-from melee.objects.request import Request, ref_of
+from melee.objects.request import CHAIN_AT_MOST, ID_CHARACTERS_AT_MOST, Request, ref_of
 
 HEADER = struct.Struct(">I")
-# The frame of the largest value, and around it the name of a class and a method, and an id.
-FRAME_AT_MOST = shape.BYTES_AT_MOST + 64 * 1024
+# An id takes at most six bytes a character; the rest is for the names of a class and a method.
+_NAME_BYTES = 8 * ID_CHARACTERS_AT_MOST
+# The largest value, and the names of an object and of those that wait for it.
+FRAME_AT_MOST = shape.BYTES_AT_MOST + (1 + CHAIN_AT_MOST) * _NAME_BYTES
 
 
 class Returned(msgspec.Struct, array_like=True, tag="returned", frozen=True):

@@ -13,6 +13,8 @@ from melee.errors import NoOwner, ShapeError
 ID_CHARACTERS_AT_MOST = 1024
 CALL_SECONDS = 30
 """How long a caller waits, for an answer or for its turn."""
+CHAIN_AT_MOST = 100
+"""How many objects may wait for each other over workers; each keeps a thread."""
 
 
 class ObjectRef(NamedTuple):

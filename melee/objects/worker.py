@@ -15,9 +15,9 @@ from melee.objects.host import Host
 from melee.objects.listener import CALLERS_AT_MOST, Listener
 from melee.objects.peers import Peers
 from melee.objects.report import Listening, Reports
+from melee.objects.turn import LOOK_AGAIN_SECONDS
 
 GRACE_SECONDS = 10
-LOOK_AGAIN_SECONDS = 60
 _READ_BYTES = 4096
 _SERVER_GONE = "the server is gone"
 
@@ -52,6 +52,7 @@ class Worker:
         self._wakes, self._woken = socket.socketpair()
         self._wakes.setblocking(False)
         self._stopping = ""
+        self._failure: BaseException | None = None
         self._ends_at = math.inf
         self._selector = selectors.DefaultSelector()
         self._listener = Listener(listening, CALLERS_AT_MOST)
@@ -107,6 +108,8 @@ class Worker:
                 self._stop(_SERVER_GONE)
             elif key.fileobj is self._woken:
                 self._woken.recv(_READ_BYTES)
+                if self._failure:
+                    raise self._failure
             elif key.fileobj is self._listener:
                 for connection in self._listener.accept():
                     self._selector.register(connection, selectors.EVENT_READ)
@@ -130,7 +133,7 @@ class Worker:
             connection.send()
             return
         if request := connection.take_request():
-            self._host.run(request, connection.reply)
+            self._host.run(request, connection.reply, connection.is_waited_for)
 
     def _watch(self, connection: CallerConnection, watched: int) -> None:
         """Waits for what the connection needs next; lets go of one whose caller has gone."""
@@ -174,16 +177,27 @@ class Worker:
 
     @contextlib.contextmanager
     def _serving_peers(self) -> Iterator[None]:
-        """What a peer asks may set a timer, so the loop looks again when that has run."""
-        peers = Peers(self._host, self._peer_listening, self._wake) if self._peer_listening else None
-        yield
-        if peers:
-            peers.close()
+        """What a peer asks may set a timer, so the loop looks again when that has run. However the loop ends, what is
+        under way for a peer ends first, in the grace time: afterwards the objects have another host."""
+        peers = Peers(self._host, self._peer_listening, self._wake, self._fail) if self._peer_listening else None
+        try:
+            yield
+        except BaseException as error:
+            self._stop(repr(error))
+            log.worker_stops(self._stopping)
+            raise
+        finally:
+            if peers:
+                peers.close()
 
     def _wake(self) -> None:
         # One that is full wakes it too.
         with contextlib.suppress(BlockingIOError):
             self._wakes.send(b"\0")
+
+    def _fail(self, error: BaseException) -> None:
+        self._failure = error
+        self._wake()
 
     def _on_signal(self, number: int, _frame: object) -> None:
         self._stop(signal.Signals(number).name)

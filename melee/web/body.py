@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
-import tempfile
 from collections.abc import Awaitable, Callable, Mapping
-from typing import IO, Any
+from typing import Any
+
+from melee.web.scratch import DiskRefused, Scratch
 
 BODY_BYTES_AT_MOST = 32 * 1024 * 1024
 INLINE_BYTES = 64 * 1024
@@ -17,6 +18,10 @@ class TooLarge(Exception):
     """The body is longer than 32 MiB, or says that it will be. What the client still sends was not read."""
 
 
+class NoRoom(Exception):
+    """The disk refused the body; why. What the client still sends was not read."""
+
+
 class Gone(Exception):
     """The client left before its body was whole."""
 
@@ -26,39 +31,33 @@ class Body:
 
     Attributes:
         inline: the bytes, or none when they are in the file.
-        file: holds the bytes, with its position at the first; None when they are in memory.
+        file: holds the bytes; None when they are in memory.
         size: how many bytes there are.
     """
 
     def __init__(self) -> None:
         self.inline = b""
-        self.file: IO[bytes] | None = None
+        self.file: Scratch | None = None
         self.size = 0
 
     def append(self, data: bytes) -> None:
-        """Raises `TooLarge`; an `OSError` when the disk refuses."""
+        """Raises `TooLarge` or `NoRoom`."""
         self.size += len(data)
         if self.size > BODY_BYTES_AT_MOST:
             raise TooLarge
-        if not self.file and self.size > INLINE_BYTES:
-            self.file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
-            self.file.write(self.inline)
-            self.inline = b""
-        if self.file:
-            self.file.write(data)
-        else:
+        if self.size <= INLINE_BYTES:
             self.inline += data
-
-    def rewind(self) -> None:
-        """Makes the file ready for another process that reads from its descriptor."""
-        if self.file:
-            self.file.seek(0)
+            return
+        self.file = self.file or Scratch()
+        try:
+            self.file.append(self.inline + data)
+        except DiskRefused as error:
+            raise NoRoom(str(error)) from error
+        self.inline = b""
 
     def close(self) -> None:
         if self.file:
-            # The bytes that a full disk refused are of no use any more.
-            with contextlib.suppress(OSError):
-                self.file.close()
+            self.file.close()
 
 
 async def whole_body(scope: Mapping[str, Any], receive: Receive) -> Body:
@@ -70,7 +69,7 @@ async def whole_body(scope: Mapping[str, Any], receive: Receive) -> Body:
     Raises:
         TooLarge: answer 413, then `discard_rest`.
         Gone: nobody waits for an answer.
-        OSError: the disk refused.
+        NoRoom: answer 503, then `discard_rest`.
     """
     if _announced_bytes(scope) > BODY_BYTES_AT_MOST:
         raise TooLarge
@@ -82,7 +81,6 @@ async def whole_body(scope: Mapping[str, Any], receive: Receive) -> Body:
                 raise Gone
             body.append(message.get("body", b""))
             if not message.get("more_body", False):
-                body.rewind()
                 return body
     except BaseException:
         body.close()

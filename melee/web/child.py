@@ -3,9 +3,10 @@
 import asyncio
 import socket
 from enum import Enum, auto
-from typing import IO, Protocol
+from typing import Protocol
 
 from melee.web.exchange import FrameReader, Head, Kind, NotAResponse, Request, read_head, request_message
+from melee.web.scratch import Scratch
 from melee.web.spool import Spool
 
 _READ_BYTES = 256 * 1024
@@ -30,6 +31,10 @@ class ChildLost(Exception):
 class NotTaken(Exception):
     """A child ended before it took its request, which surely never ran; another child may have it."""
 
+    def __init__(self, pid: int) -> None:
+        super().__init__(f"request child {pid} ended before it took the request")
+        self.pid = pid
+
 
 class _Owner(Protocol):
     def is_done_with(self, child: "RequestChild") -> None: ...
@@ -53,7 +58,15 @@ class RequestChild:
     def is_answering(self) -> bool:
         return self._response is not None
 
-    async def begin(self, request: Request, body: IO[bytes] | None) -> "Response":
+    @property
+    def has_hung_up(self) -> bool:
+        """Whether it has ended, or is about to; nobody may have heard of it yet. It says nothing before a request."""
+        try:
+            return not self._socket.recv(1, socket.MSG_PEEK)
+        except (BlockingIOError, InterruptedError):
+            return False
+
+    async def begin(self, request: Request, body: Scratch | None) -> "Response":
         """Hands over a request; raises `NotTaken` when the child ended before."""
         message, descriptors = request_message(request), [body.fileno()] if body else []
         try:
@@ -64,7 +77,7 @@ class RequestChild:
             # It has a part of the request at most, and so cannot be given another.
             self._give_up()
             if isinstance(error, ConnectionError):
-                raise NotTaken from None
+                raise NotTaken(self.pid) from None
             raise
         response = self._response = Response()
         self._loop.add_reader(self._socket.fileno(), self._read)
@@ -101,7 +114,7 @@ class RequestChild:
             return False
         except ConnectionResetError:
             # So does the kernel with a connection that closes over bytes nobody read.
-            self._break_off(response, NotTaken())
+            self._break_off(response, NotTaken(self.pid))
             return False
         if not received:
             self._break_off(response)

@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
-from typing import IO
 
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
@@ -16,16 +15,20 @@ from starlette.staticfiles import StaticFiles
 from melee import log
 from melee.clock import Clock
 from melee.project import WebConfig
-from melee.web.body import Body, Gone, TooLarge, discard_rest, whole_body
+from melee.web.body import Body, Gone, NoRoom, TooLarge, discard_rest, whole_body
 from melee.web.child import ChildLost, NotTaken, RequestChild, Response
 from melee.web.children import Children, ParentLost
-from melee.web.exchange import Request
+from melee.web.exchange import Head, Request
 from melee.web.leaving import ClientLeft, interrupted_when_client_leaves
+from melee.web.scratch import DiskRefused, Scratch
 from melee.web.slots import BacklogFull, Slots
 from melee.web.visit import Receive, Scope, Send, Visit
 
 START_SECONDS = 30
 """How long a request waits for an app that is asleep to start."""
+_TRIES = 5
+"""To how many children a request is given of which none takes it. One may be killed at the wrong moment, or go with its
+parent; when so many end in a row, so will the next."""
 _STATIC = "/static"
 
 
@@ -65,6 +68,8 @@ class Gateway:
         try:
             if not await self._serve_file(visit, receive):
                 await self._serve(visit, receive)
+        except (Gone, ClientLeft):
+            visit.has_left = True
         except asyncio.CancelledError:
             # The server ends, and this took longer than the grace time.
             await visit.refuse(503)
@@ -78,21 +83,33 @@ class Gateway:
         """Answers with a static file; returns False when there is no such one, which is up to the app then."""
         if not visit.scope["path"].startswith(f"{_STATIC}/") or not self._static.is_dir():
             return False
+        # So that starlette leaves it to us to notice that the client left, as it does where `send` would say so.
+        asgi = {**visit.scope["asgi"], "spec_version": "2.4"}
+        scope = {**visit.scope, "root_path": _STATIC, "asgi": asgi}
         try:
-            await self._files({**visit.scope, "root_path": _STATIC}, receive, visit.send)
+            # Nothing of the body is read meanwhile, which may be for the app.
+            response = await self._files.get_response(self._files.get_path(scope), scope)
         except HTTPException:
             return False
+        with interrupted_when_client_leaves(receive, lambda: visit.is_whole):
+            await response(scope, receive, visit.send)
         return True
 
     async def _serve(self, visit: Visit, receive: Receive) -> None:
         self._under_way += 1
         try:
             with closing(await whole_body(visit.scope, receive)) as body:
-                with interrupted_when_client_leaves(receive):
+                with interrupted_when_client_leaves(receive, lambda: visit.is_whole):
                     await self._serve_by_a_child(visit, body)
                 await visit.finish()
         except TooLarge:
             await visit.refuse(413, before_end=lambda: discard_rest(receive))
+        except NoRoom as full:
+            log.disk_refused(visit.id, "body", str(full))
+            await visit.refuse(503, before_end=lambda: discard_rest(receive))
+        except DiskRefused as full:
+            log.disk_refused(visit.id, "response", str(full))
+            await visit.refuse(500)
         except BacklogFull:
             await visit.refuse(503)
         except ParentLost as lost:
@@ -100,22 +117,23 @@ class Gateway:
             await visit.refuse(503)
         except TimedOut:
             await visit.refuse(504)
-        except ChildLost as lost:
+        except (ChildLost, NotTaken) as lost:
             log.request_lost(visit.id, lost.pid, str(lost))
             await visit.refuse(502)
-        except (Gone, ClientLeft):
-            visit.has_left = True
         finally:
             self._under_way -= 1
             self._last_asked_at = self._clock.elapsed()
 
     async def _serve_by_a_child(self, visit: Visit, body: Body) -> None:
+        tries_left = _TRIES
         while True:
             await self._slots.take()
+            tries_left -= 1
             try:
                 return await self._relay(visit, await self._begin(visit, body))
             except NotTaken:
-                continue
+                if not tries_left:
+                    raise
 
     async def _begin(self, visit: Visit, body: Body) -> "_Underway":
         """Hands the request to a child, for the slot that was taken."""
@@ -128,35 +146,42 @@ class Gateway:
                 raise ParentLost(f"it did not start within {START_SECONDS} s") from None
             raise
         response.over.add_done_callback(lambda _over: self._slots.give_back())
-        return _Underway(child, response, self._budget_seconds)
+        return _Underway(visit.id, child, response, self._budget_seconds)
 
-    async def _hand_over(self, request: Request, body: IO[bytes] | None) -> tuple[RequestChild, Response]:
+    async def _hand_over(self, request: Request, body: Scratch | None) -> tuple[RequestChild, Response]:
         while True:
             children = await self._awake()
             try:
                 child = await children.take()
-                return child, await child.begin(request, body)
-            except (ParentLost, NotTaken):
-                # They ended while they waited, so the request did not leave; there are others, or `awake` says why not.
+            except ParentLost:
+                # It ended while the request waited. There is another, or `awake` says why not.
                 continue
+            return child, await child.begin(request, body)
 
     async def _relay(self, visit: Visit, underway: "_Underway") -> None:
         with underway:
             try:
-                head = await underway.response.head()
-                await visit.begin(head)
+                await visit.begin(await self._head_for(visit, underway.response))
                 while not visit.is_whole and (part := await underway.response.body.read()):
                     await visit.write(part)
                 underway.is_wanted = False
             except ChildLost as lost:
                 raise await underway.what_became_of(lost) from None
 
+    async def _head_for(self, visit: Visit, response: Response) -> Head:
+        head = await response.head()
+        if visit.shows_its_end(head):
+            return head
+        length = b"%d" % await response.body.size()
+        return Head(head.status, [*head.headers, (b"content-length", length)])
+
 
 class _Underway:
     """A request in a child: it ends with its budget, or when nobody waits for its response any more."""
 
-    def __init__(self, child: RequestChild, response: Response, budget_seconds: float) -> None:
-        self._child, self.response = child, response
+    def __init__(self, id: str, child: RequestChild, response: Response, budget_seconds: float) -> None:
+        self._id, self._child, self.response = id, child, response
+        self._budget_seconds = budget_seconds
         self.is_wanted = True
         self._is_out_of_time = False
         self._timer = asyncio.get_running_loop().call_later(budget_seconds, self._run_out)
@@ -178,4 +203,6 @@ class _Underway:
 
     def _run_out(self) -> None:
         self._is_out_of_time = True
+        # The client may have its response, and nobody else would say so.
+        log.request_overran(self._id, self._child.pid, self._budget_seconds)
         self._child.kill()

@@ -1,7 +1,7 @@
 """A client that goes away while its request is being served."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from melee.web.visit import Receive
@@ -12,10 +12,11 @@ class ClientLeft(Exception):
 
 
 @contextmanager
-def interrupted_when_client_leaves(receive: Receive) -> Iterator[None]:
-    """Inside, whatever the task waits for is given up when the client goes away, and `ClientLeft` is raised.
+def interrupted_when_client_leaves(receive: Receive, has_all: Callable[[], bool]) -> Iterator[None]:
+    """Inside, whatever the task waits for is given up when the client goes away, and `ClientLeft` is raised. One that
+    has all may go.
 
-    The request's body must have been read.
+    What has not been read of the request's body is discarded.
     """
     task = asyncio.current_task()
     assert task
@@ -23,7 +24,7 @@ def interrupted_when_client_leaves(receive: Receive) -> Iterator[None]:
 
     def leave(watching: asyncio.Task[None]) -> None:
         nonlocal has_left
-        if is_inside and not watching.cancelled():
+        if is_inside and not watching.cancelled() and not has_all():
             has_left = True
             task.cancel()
 

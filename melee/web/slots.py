@@ -17,14 +17,6 @@ class Slots:
         self._taken = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
-    @property
-    def taken(self) -> int:
-        return self._taken
-
-    @property
-    def waiting(self) -> int:
-        return len(self._waiting)
-
     def resize(self, at_most: int, backlog: int) -> None:
         """Holds from now on; what is taken stays taken."""
         self._at_most, self._backlog = at_most, backlog

@@ -1,10 +1,9 @@
 """`Spool`: the bytes between a child that writes as fast as it can and a client that reads as slowly as it likes."""
 
 import asyncio
-import os
-import tempfile
 from collections import deque
-from typing import IO
+
+from melee.web.scratch import DiskRefused, Scratch
 
 MEMORY_BYTES = 256 * 1024
 _READ_BYTES = 64 * 1024
@@ -21,9 +20,8 @@ class Spool:
     def __init__(self) -> None:
         self._memory: deque[bytes] = deque()
         self._memory_bytes = 0
-        self._file: IO[bytes] | None = None
-        # Where the file is written and read next; what lies between was written after all that is in memory.
-        self._write_at, self._read_at = 0, 0
+        # What it holds from where it is read next was written after all that is in memory.
+        self._file, self._read_at = Scratch(), 0
         self._has_ended = False
         self._error: Exception | None = None
         self._has_news = asyncio.Event()
@@ -33,13 +31,13 @@ class Spool:
         raises it, after what came before."""
         if self._has_ended or not data:
             return
-        if self._write_at == 0 and self._memory_bytes + len(data) <= MEMORY_BYTES:
+        if self._file.size == 0 and self._memory_bytes + len(data) <= MEMORY_BYTES:
             self._memory.append(data)
             self._memory_bytes += len(data)
         else:
             try:
-                self._write_to_file(memoryview(data))
-            except OSError as error:
+                self._file.append(data)
+            except DiskRefused as error:
                 self.fail(error)
         self._has_news.set()
 
@@ -59,7 +57,7 @@ class Spool:
         """The next bytes, waiting for some; empty at the end, and from then on.
 
         Raises:
-            OSError: the disk refused the bytes that come next, or to give them back.
+            DiskRefused: there was no room for the bytes that come next.
             Exception: what `fail` was given.
         """
         while True:
@@ -69,40 +67,38 @@ class Spool:
                 raise self._error
             if self._has_ended:
                 return b""
-            self._has_news.clear()
-            await self._has_news.wait()
+            await self._news()
+
+    async def size(self) -> int:
+        """How many bytes wait for the reader, waiting itself until nothing more is written; raises as `read` does."""
+        while not self._has_ended:
+            await self._news()
+        if self._error:
+            raise self._error
+        return self._memory_bytes + self._file.size - self._read_at
 
     def close(self) -> None:
         """For a reader that has gone: forgets what it did not read. May be called more than once."""
         self.end()
         self._memory.clear()
-        self._write_at, self._read_at = 0, 0
-        if self._file:
-            self._file.close()
-            self._file = None
+        self._read_at = 0
+        self._file.close()
+
+    async def _news(self) -> None:
+        self._has_news.clear()
+        await self._has_news.wait()
 
     def _next(self) -> bytes:
         if self._memory:
             data = self._memory.popleft()
             self._memory_bytes -= len(data)
             return data
-        return self._read_from_file() if self._file and self._read_at < self._write_at else b""
-
-    def _write_to_file(self, data: memoryview) -> None:
-        if not self._file:
-            self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed by close()
-        # What went before the disk was full counts as written.
-        while data:
-            written = os.pwrite(self._file.fileno(), data, self._write_at)
-            self._write_at += written
-            data = data[written:]
+        return self._read_from_file() if self._file.size else b""
 
     def _read_from_file(self) -> bytes:
-        assert self._file
-        descriptor = self._file.fileno()
-        data = os.pread(descriptor, min(_READ_BYTES, self._write_at - self._read_at), self._read_at)
+        data = self._file.read(self._read_at, _READ_BYTES)
         self._read_at += len(data)
-        if self._read_at == self._write_at:
-            os.ftruncate(descriptor, 0)
-            self._write_at, self._read_at = 0, 0
+        if self._read_at == self._file.size:
+            self._file.clear()
+            self._read_at = 0
         return data

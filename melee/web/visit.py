@@ -7,8 +7,9 @@ from typing import Any
 from melee import log
 from melee.clock import Clock
 from melee.web.body import Body
-from melee.web.exchange import Head, Request
+from melee.web.exchange import Head, Headers, Request
 from melee.web.pages import error_answer
+from melee.web.response_head import WITHOUT_BODY
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -54,6 +55,7 @@ class Visit:
         """Sends an ASGI message, and notes what the access log says of it."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
+            self._announced_bytes = _announced_bytes(message["headers"])
             message["headers"] = [*message["headers"], (b"x-request-id", self.id.encode())]
         else:
             self._body_bytes += len(message.get("body", b""))
@@ -64,8 +66,13 @@ class Visit:
         """Whether the client has all that was announced, and so may go."""
         return self._body_bytes == self._announced_bytes
 
+    def shows_its_end(self, head: Head) -> bool:
+        """Whether the client can tell where this response ends. What has no length goes out in chunks, which HTTP/1.0
+        does not know: RFC 9112, section 6.1."""
+        is_bodiless = self.scope["method"] == "HEAD" or head.status in WITHOUT_BODY
+        return is_bodiless or self.scope["http_version"] != "1.0" or _announced_bytes(head.headers) is not None
+
     async def begin(self, head: Head) -> None:
-        self._announced_bytes = next((int(value) for name, value in head.headers if name == b"content-length"), None)
         await self.send({"type": "http.response.start", "status": head.status, "headers": head.headers})
 
     async def write(self, part: bytes) -> None:
@@ -99,3 +106,7 @@ class Visit:
         seconds = self._clock.elapsed() - self._began_at
         address = client[0] if client else ""
         log.request_served(self.id, address, self.scope["method"], path, status, self._body_bytes, seconds)
+
+
+def _announced_bytes(headers: Headers) -> int | None:
+    return next((int(value) for name, value in headers if name == b"content-length"), None)

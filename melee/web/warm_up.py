@@ -9,7 +9,6 @@ import contextlib
 import socket
 
 from flask import Flask, render_template_string
-from jinja2 import TemplateError
 
 from melee.web.exchange import Request, request_message
 from melee.web.request_child import serve_requests
@@ -20,7 +19,8 @@ _RUNS = 10
 
 
 def warm_up(app: WsgiApp) -> None:
-    """Prepares this process for serving an app, without running any of the app's own code."""
+    """Prepares this process for serving an app, without a request to it. Of the app's own code runs what Jinja calls to
+    compile a template: its loader and extensions, and a filter of a constant."""
     # The name of the host is looked at through it.
     codecs.lookup("idna")
     if isinstance(app, Flask):
@@ -31,12 +31,11 @@ def warm_up(app: WsgiApp) -> None:
 def _prepare(app: Flask) -> None:
     """Compiles the routes and templates of an app."""
     app.url_map.update()
-    environment = app.jinja_env
-    # A loader need not be able to list what it has.
-    with contextlib.suppress(TypeError):
+    # Whoever renders a template is told what is wrong with it, or with all of them.
+    with contextlib.suppress(Exception):
+        environment = app.jinja_env
         for name in environment.list_templates(extensions=["html", "jinja", "j2", "txt", "xml"]):
-            # Whoever renders it is told what is wrong with it.
-            with contextlib.suppress(TemplateError, UnicodeDecodeError):
+            with contextlib.suppress(Exception):
                 environment.get_template(name)
 
 

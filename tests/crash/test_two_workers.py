@@ -1,13 +1,22 @@
 """One of two workers is killed with SIGKILL again and again, while their objects call each other under load."""
 
+import math
+import os
+import signal
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from melee.errors import CallTimeout, ObjectCallError, ObjectUnavailable, OutcomeUnknown
+from melee.objects.files import every_file
+from melee.objects.loaded import state_in
+from melee.objects.registry import Registry
+from melee.objects.shard import Shard
 from melee.testing import AppUnderTest, ManualClock
 from tests.conftest import write_app
 from tests.melee.objects.worker.several import listens, several
@@ -69,9 +78,11 @@ def test_nothing_confirmed_is_lost_whichever_worker_dies(tmp_path: Path) -> None
             paying = [callers.submit(pay_until_it_is_over, pair) for pair in pairs]
             try:
                 for kill in range(KILLS):
+                    number = kill % 2
                     for _ in range(BETWEEN):
                         assert confirmed.acquire(timeout=60)
-                    number = kill % 2
+                        with stopped(two.workers[number].process.pid):
+                            check_that_no_timer_is_late_in_the_index(app / "data" / "objects", Shard(number, 2))
                     two.workers[number].process.kill()
                     two.workers[number] = two.start(number)
                     listens(two.workers[number])
@@ -87,3 +98,22 @@ def test_nothing_confirmed_is_lost_whichever_worker_dies(tmp_path: Path) -> None
             assert paid[payer] <= taken <= payments <= paid[payer] + maybe[payer]
         again.clock.move_to(START + 1_000_000)
         assert sorted(again.fire_due()) == sorted(f"Account/{payer}" for payer, _taker in pairs)
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """Inside, a child of this process stands still, wherever it was: its files are as if it had died there."""
+    os.kill(pid, signal.SIGSTOP)
+    os.waitpid(pid, os.WUNTRACED)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def check_that_no_timer_is_late_in_the_index(folder: Path, shard: Shard) -> None:
+    with closing(Registry(folder / shard.named("registry", ".sqlite3"))) as registry:
+        for file in every_file(folder):
+            state = state_in(file) if shard.owns_file(folder, file) else None
+            if state and state.due_at:
+                assert (registry.due_no_later_than(state.ref) or math.inf) <= state.due_at

@@ -17,6 +17,7 @@ from melee.server.wakeups import AHEAD_SECONDS
 from melee.store.connection import BUSY_SECONDS
 from melee.web.body import BODY_BYTES_AT_MOST
 from melee.web.limits import CONNECTIONS_AT_MOST, HEADER_BYTES_AT_MOST, URL_BYTES_AT_MOST
+from melee.web.scratch import SCRATCH_BYTES_AT_MOST
 from snippets.what_melee_cannot_do.importing import LINES_AT_ONCE
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -43,13 +44,14 @@ PORT = next(option.default for option in serve.params if option.name == "port")
         (SERVING, f"body is larger than {BODY_BYTES_AT_MOST // 1024**2} MiB"),
         (SERVING, f"address is longer than {URL_BYTES_AT_MOST // 1024} KiB"),
         (SERVING, f"headers are larger than {HEADER_BYTES_AT_MOST // 1024} KiB"),
+        (SERVING, f"All together they hold {SCRATCH_BYTES_AT_MOST // 1024**3} GiB at most"),
         (SERVING, f"more than {WEB.backlog} requests wait"),
         (SERVING, f"more than {CONNECTIONS_AT_MOST:,} clients"),
         (SERVING, f"the {WEB.budget_seconds} seconds were over"),
         (SERVING, f"{NUMBERS[WEB.slots]} requests at once"),
         (SERVING, f"after {SERVER.sleep_after_seconds} seconds, if"),
         (SERVING, f"in the next {SERVER.sleep_after_seconds} either"),
-        (SERVING, f"started {AHEAD_SECONDS} seconds ahead"),
+        (SERVING, f"started 1 to {AHEAD_SECONDS} seconds ahead"),
         (SERVING, f"have {SERVER.grace_seconds} seconds to end"),
         (SERVING, f"killed after {SERVER.grace_seconds} seconds, which is just what melee may need"),
         (SERVING, f"after longer and longer ones, up to {PAUSE_SECONDS_AT_MOST} seconds"),

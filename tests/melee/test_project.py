@@ -125,16 +125,16 @@ def test_paths_are_absolute_and_data_can_live_elsewhere(folder: Path, tmp_path: 
 
 
 def test_the_socket_lies_in_the_data_folder_when_its_path_is_short_enough() -> None:
-    assert Project(Path("/srv/a"), Path("/srv/a/data")).socket == Path("/srv/a/data/objects.sock")
+    assert Project(Path("/srv/a"), Path("/srv/a/data")).orders == Path("/srv/a/data/server.sock")
 
 
 def test_a_long_path_has_its_socket_in_a_private_folder_of_its_own(tmp_path: Path) -> None:
     long, other = (Project(tmp_path, tmp_path / (letter * 100) / "é" / "data") for letter in "ab")
-    assert len(os.fsencode(long.socket)) <= 100
-    assert long.socket.parent.stat().st_mode & 0o777 == 0o700
-    assert long.socket == Project(tmp_path, long.data).socket != other.socket
+    assert len(os.fsencode(long.orders)) <= 100
+    assert long.orders.parent.stat().st_mode & 0o777 == 0o700
+    assert long.orders == Project(tmp_path, long.data).orders != other.orders
     for project in (long, other):
-        project.socket.parent.rmdir()
+        project.orders.parent.rmdir()
 
 
 def test_a_socket_is_not_put_into_a_folder_of_somebody_else(tmp_path: Path) -> None:
@@ -144,12 +144,12 @@ def test_a_socket_is_not_put_into_a_folder_of_somebody_else(tmp_path: Path) -> N
         theirs.mkdir()
         os.chown(theirs, 12345, -1)
     long = Project(tmp_path, tmp_path / ("a" * 100) / "data")
-    private = long.socket.parent
+    private = long.orders.parent
     private.rmdir()
     private.symlink_to(theirs)
     try:
         with pytest.raises(NotAnApp, match="belongs to another user; move it to a shorter path"):
-            _ = Project(tmp_path, long.data).socket
+            _ = Project(tmp_path, long.data).orders
     finally:
         private.unlink()
 

@@ -1,11 +1,13 @@
 """`melee serve` as its user types it, and what it says when it cannot."""
 
+import resource
 import socket
 from pathlib import Path
 
 import pytest
 
 from melee.project import Project
+from melee.web.limits import CONNECTIONS_AT_MOST, TURNED_AWAY_AT_MOST
 from tests.melee.cli.small_app import DevServer, melee
 from tests.melee.server.served import ServerUnderTest
 from tests.melee.server.served_app import write_app
@@ -28,6 +30,21 @@ def test_it_says_where_it_serves_and_where_the_data_is(folder: Path) -> None:
     with ServerUnderTest(folder) as server:
         assert server.printed[0] == f"small on {server.url} (Ctrl-C stops it)\n"
         assert server.wait_for("data in") == f"data in {folder / 'data'}\n"
+
+
+def test_it_has_descriptors_for_all_the_clients_that_it_lets_in(folder: Path) -> None:
+    """A shell gives it 1,024 of them, or less."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        with ServerUnderTest(folder) as server:
+            has, _hard = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    files_of_a_request = 2
+    needs = CONNECTIONS_AT_MOST * (1 + files_of_a_request) + TURNED_AWAY_AT_MOST
+    listeners_children_and_the_rest = 1000
+    assert has >= needs + listeners_children_and_the_rest
 
 
 def test_any_wsgi_callable_is_served_from_the_folder_it_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

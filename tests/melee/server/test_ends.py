@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from melee.objects.shard import Shard
 from melee.project import Project
 from tests.melee.gate import Gate
 from tests.melee.server.conftest import WriteApp
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.slow
 def test_a_request_under_way_is_finished_before_the_server_ends(app: WriteApp, gate: Gate, number: int) -> None:
     folder = app()
     project = Project.at(folder)
-    sockets = [project.orders, project.socket]
+    sockets = [project.orders, Shard().socket(project)]
     with ServerUnderTest(folder) as server:
         waiting = server.begin_get(f"wait?gate={gate.path}")
         with gate.reached():

@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from melee.web.body import BODY_BYTES_AT_MOST, DISCARD_SECONDS, INLINE_BYTES, Gone, TooLarge, discard_rest, whole_body
+from melee.web.body import (
+    BODY_BYTES_AT_MOST,
+    DISCARD_SECONDS,
+    INLINE_BYTES,
+    Gone,
+    NoRoom,
+    TooLarge,
+    discard_rest,
+    whole_body,
+)
 from tests.melee.child import child_that
 from tests.melee.web.serving import Message, Receive, Send, Serving, answer, until_closed
 
@@ -160,7 +169,7 @@ def test_a_full_disk_is_an_error_and_leaves_no_file() -> None:
         before = _open_files()
         receive = _messages(b"x" * 65_536, b"x" * 65_536, b"x" * 65_536)
         coroutine = whole_body({"headers": []}, receive)
-        with pytest.raises(OSError, match="File too large"):
+        with pytest.raises(NoRoom, match="File too large"):
             coroutine.send(None)
         assert _open_files() == before
 

@@ -4,12 +4,13 @@ import asyncio
 import os
 import socket
 from collections.abc import Awaitable, Callable
-from tempfile import TemporaryFile
+from contextlib import closing
 
 import pytest
 
 from melee.web.child import ChildLost, ChildState, NotTaken, RequestChild, Response
-from melee.web.exchange import REQUEST_HEADER, Head, Kind, frame, head_frame, read_request
+from melee.web.exchange import FRAME_BYTES_AT_MOST, REQUEST_HEADER, Head, Kind, frame, head_frame, read_request
+from melee.web.scratch import Scratch
 from tests.melee.web.served import get
 from tests.melee.web.stock import begun, in_loop, whole
 
@@ -49,9 +50,8 @@ def with_child(test: Callable[[RequestChild, socket.socket, Owner], Awaitable[No
 def test_a_child_is_given_a_request_and_the_file_with_its_body() -> None:
     async def test(child: RequestChild, process: socket.socket, _owner: Owner) -> None:
         request = get(method="POST", body_bytes=4)
-        with TemporaryFile() as body:
-            body.write(b"some")
-            body.seek(0)
+        with closing(Scratch()) as body:
+            body.append(b"some")
             await child.begin(request, body)
         message, descriptors, _flags, _address = socket.recv_fds(process, 10_000, 4)
         assert read_request(message[REQUEST_HEADER.size :]) == request
@@ -190,6 +190,11 @@ def test_a_reader_that_gives_up_leaves_a_response_to_come() -> None:
         [HEAD, frame(Kind.END), HEAD],
         [HEAD, b"\x09\x00\x00\x00\x00"],
         [b"printed by the app"],
+        [b"\x01\x00\x00\x00\x02no"],
+        [frame(Kind.HEAD, b"")],
+        [head_frame(Head(99, []))],
+        [HEAD, frame(Kind.BODY, bytes(FRAME_BYTES_AT_MOST + 1))[:100]],
+        [b"\x01rinted by the app"],
     ],
 )
 def test_a_child_that_sends_what_is_no_response_is_lost(frames: list[bytes]) -> None:

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from melee.project import WebConfig
+from melee.web import scratch
+from melee.web.children import ParentLost
 from tests.melee.gate import Gate
+from tests.melee.processes.forking import wait_for_end
 from tests.melee.web.behind_gateway import GatewayUnderTest, behind_gateway
 from tests.melee.web.serving import answer, until_closed
 
@@ -85,11 +88,22 @@ def test_a_response_that_breaks_off_is_not_taken_for_whole(tmp_path: Path) -> No
     assert not received.endswith(b"0\r\n\r\n")
 
 
-def test_a_process_that_answers_too_does_not_spoil_the_next_request(gateway: GatewayUnderTest) -> None:
-    """Which of the two is first, and how much of it is there when the other begins, is up to the kernel."""
-    for _request in range(10):
-        with gateway.begin("/twice", headers="Connection: close\r\n") as client:
-            until_closed(client)
+@pytest.mark.parametrize("requests_per_child", [1, 0])
+def test_a_copy_of_a_process_does_not_answer_whichever_of_the_two_is_first(
+    tmp_path: Path, requests_per_child: int
+) -> None:
+    with behind_gateway(tmp_path, slots=1, requests_per_child=requests_per_child) as gateway:
+        for _request in range(10):
+            status, _headers, copy = gateway.ask("/twice")
+            assert (status, int(copy) > 0) == (200, True)
+            assert gateway.ask("/next")[2] == b"/next"
+
+
+def test_a_copy_of_a_process_that_stays_does_not_answer_the_next_visitor(tmp_path: Path, gate: Gate) -> None:
+    with behind_gateway(tmp_path, slots=1, requests_per_child=0) as gateway:
+        copy = int(gateway.ask(f"/twice?{gate.path}")[2])
+        gate.reached().close()
+        wait_for_end(copy)
         assert gateway.ask("/next")[2] == b"/next"
 
 
@@ -141,6 +155,22 @@ def test_a_client_that_has_all_may_go_while_the_app_closes_its_response(gateway:
     assert [line["status"] for line in gateway.logged("request")] == [200, 200]
 
 
+@pytest.mark.parametrize(("path", "status"), [("/closing", 200), ("/wait", 504)])
+def test_a_request_that_is_killed_for_its_time_is_in_the_log_though_its_client_may_have_all(
+    gateway: GatewayUnderTest, gate: Gate, path: str, status: int
+) -> None:
+    with gateway.begin(f"{path}?{gate.path}") as client:
+        call = gate.reached()
+        gateway.server.move(31)
+        assert answer(client)[0] == status
+        assert call.recv(1) == b""
+    assert gateway.ask("/next")[0] == 200
+    [overran] = gateway.logged("a request took longer than its budget; its child is killed")
+    served, _next = gateway.logged("request")
+    assert (overran["request"], overran["seconds"]) == (served["request"], 30)
+    assert overran["pid"] > 0
+
+
 def test_a_client_that_reads_slowly_holds_no_slot(gateway: GatewayUnderTest) -> None:
     with gateway.begin("/large") as slow:
         assert slow.recv(1) == b"H"
@@ -152,6 +182,46 @@ def test_a_client_that_reads_slowly_holds_no_slot(gateway: GatewayUnderTest) -> 
 def test_a_large_body_reaches_the_app_whole(gateway: GatewayUnderTest) -> None:
     body = os.urandom(2**20)
     assert gateway.ask("/length", "POST", f"Content-Length: {len(body)}\r\n", body)[2] == b"1048576"
+
+
+def test_a_body_for_which_the_app_left_no_descriptor_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    body = os.urandom(2**20)
+    with behind_gateway(tmp_path, slots=1, requests_per_child=0) as gateway:
+        assert gateway.ask("/leak")[0] == 200
+        assert gateway.ask("/length", "POST", f"Content-Length: {len(body)}\r\n", body)[0] == 502
+        assert gateway.ask("/length", "POST", f"Content-Length: {len(body)}\r\n", body)[2] == b"1048576"
+
+
+def test_a_body_for_which_there_is_no_room_is_refused_until_there_is(
+    gateway: GatewayUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scratch, "SCRATCH_BYTES_AT_MOST", 2**20)
+    with gateway.begin("/length", "POST", f"Content-Length: {2**20}\r\n", bytes(2**20 - 1)) as first:
+        gateway.server.wait_for_bytes(first, 2**20 - 1)
+        status, headers, _body = gateway.ask("/length", "POST", f"Content-Length: {2**17}\r\n", bytes(2**17))
+        assert (status, headers["retry-after"], headers["connection"]) == (503, "5", "close")
+        first.sendall(b"x")
+        assert answer(first)[2] == b"1048576"
+    [line] = gateway.logged("there is no room for the body of a request")
+    assert (line["request"], "1048576 bytes at most" in line["problem"]) == (headers["x-request-id"], True)
+    assert gateway.ask("/length", "POST", f"Content-Length: {2**20}\r\n", bytes(2**20))[2] == b"1048576"
+
+
+def test_a_response_for_which_there_is_no_room_breaks_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scratch, "SCRATCH_BYTES_AT_MOST", 2**20)
+    says = ["ASGI callable returned without completing response."]
+    with behind_gateway(tmp_path, says, slots=1) as gateway:
+        with gateway.begin("/large") as slow:
+            assert slow.recv(1) == b"H"
+            gateway.server.wait_until_held_up(slow)
+            # The one slot is free when all has been written.
+            assert gateway.ask("/next")[0] == 200
+            received = until_closed(slow)
+            assert 2**20 < len(received) < 100 * 2**20
+            assert not received.endswith(b"0\r\n\r\n")
+        [line] = gateway.logged("there is no room for the response of a request")
+        assert "1048576 bytes at most" in line["problem"]
+        assert gateway.ask("/length", "POST", f"Content-Length: {2**20}\r\n", bytes(2**20))[2] == b"1048576"
 
 
 def test_a_body_that_is_too_large_is_refused_before_it_comes(gateway: GatewayUnderTest) -> None:
@@ -169,6 +239,30 @@ def test_a_static_file_needs_no_child(tmp_path: Path) -> None:
         assert gateway.ask("/static/board.css", headers=f"If-None-Match: {headers['etag']}\r\n")[0] == 304
         assert gateway.parent.process is None
         assert [line["status"] for line in gateway.logged("request")] == [200, 304]
+
+
+def test_a_client_that_leaves_in_the_middle_of_a_static_file_is_not_said_to_have_it(tmp_path: Path) -> None:
+    (tmp_path / "static").mkdir()
+    with (tmp_path / "static" / "film").open("wb") as film:
+        film.truncate(2**30)
+    with behind_gateway(tmp_path) as gateway:
+        with gateway.begin("/static/film") as client:
+            assert client.recv(1) == b"H"
+            gateway.server.wait_until_held_up(client)
+            client.shutdown(socket.SHUT_RDWR)
+            gateway.server.wait_for_end(client)
+        gateway.ask("/next")
+        left, _next = gateway.logged("request")
+        assert (left["path"], left["status"]) == ("/static/film", 499)
+        assert left["bytes"] < 2**28
+
+
+def test_a_body_that_comes_along_for_a_static_file_is_the_apps_when_there_is_no_such_file(tmp_path: Path) -> None:
+    (tmp_path / "static").mkdir()
+    (tmp_path / "static" / "board.css").write_text("p {}")
+    with behind_gateway(tmp_path) as gateway:
+        assert gateway.ask("/static/board.css", "GET", "Content-Length: 4\r\n", b"some")[2] == b"p {}"
+        assert gateway.ask("/static/length", "GET", "Content-Length: 4\r\n", b"some")[2] == b"4"
 
 
 def test_a_folder_of_static_files_may_come_and_go(tmp_path: Path) -> None:
@@ -196,14 +290,27 @@ def test_a_request_whose_parent_was_killed_is_served_by_the_next(gateway: Gatewa
 
 
 def test_an_app_that_cannot_start_is_unavailable(gateway: GatewayUnderTest) -> None:
-    gateway.parent.problem = "app.py:1: SyntaxError"
+    gateway.parent.problem = ParentLost("app.py:1: SyntaxError")
     status, headers, body = gateway.ask("/")
     assert (status, headers["retry-after"]) == (503, "5")
     assert b"SyntaxError" not in body
     [line] = gateway.logged("a request found no app to serve it")
     assert line["problem"] == "app.py:1: SyntaxError"
-    gateway.parent.problem = ""
+    gateway.parent.problem = None
     assert gateway.ask("/")[0] == 200
+
+
+def test_a_fault_of_the_gateway_is_in_the_log_and_costs_one_request(gateway: GatewayUnderTest) -> None:
+    gateway.parent.problem = ZeroDivisionError("gearbox")
+    status, headers, body = gateway.ask("/")
+    assert (status, b"gearbox" in body) == (500, False)
+    assert headers["x-request-id"].encode() in body
+    [line] = gateway.logged("the gateway failed on a request")
+    assert (line["request"], line["error"]) == (headers["x-request-id"], "ZeroDivisionError: gearbox")
+    assert "in awake" in line["traceback"]
+    gateway.parent.problem = None
+    # The one slot is free again.
+    assert gateway.ask("/next")[0] == 200
 
 
 def test_pipelined_requests_are_answered_in_their_order(gateway: GatewayUnderTest) -> None:
@@ -219,6 +326,35 @@ def test_a_head_is_answered_without_a_body(gateway: GatewayUnderTest) -> None:
         received = until_closed(client)
     assert received.startswith(b"HTTP/1.1 200 OK\r\n")
     assert received.endswith(b"\r\n\r\n")
+
+
+def asked_in_http_1_0(gateway: GatewayUnderTest, method: str, path: str) -> tuple[bytes, bytes]:
+    """The head of an answer, in lower case, and its body."""
+    with gateway.server.connect() as client:
+        client.sendall(f"{method} {path} HTTP/1.0\r\n\r\n".encode())
+        head, _, body = until_closed(client).partition(b"\r\n\r\n")
+    return head.lower(), body
+
+
+def test_a_client_that_knows_no_chunks_is_told_the_length(gateway: GatewayUnderTest) -> None:
+    head, body = asked_in_http_1_0(gateway, "GET", "/large")
+    assert b"transfer-encoding" not in head
+    assert head.count(b"content-length: 104857600\r\n") == 1
+    assert len(body) == 100 * 2**20
+
+
+@pytest.mark.parametrize(("method", "path"), [("HEAD", "/large"), ("GET", "/not-modified")])
+def test_a_client_that_knows_no_chunks_does_not_wait_where_no_body_comes(
+    gateway: GatewayUnderTest, method: str, path: str
+) -> None:
+    head, body = asked_in_http_1_0(gateway, method, path)
+    assert (b"content-length" in head, b"transfer-encoding" in head, body) == (False, False, b"")
+
+
+def test_a_client_that_knows_no_chunks_never_takes_a_part_for_the_whole(gateway: GatewayUnderTest) -> None:
+    head, body = asked_in_http_1_0(gateway, "GET", "/break")
+    assert head.startswith(b"http/1.1 502 ")
+    assert b"begun" not in body
 
 
 def test_a_change_of_slots_holds_for_those_that_wait(gateway: GatewayUnderTest, gate: Gate) -> None:

@@ -23,6 +23,10 @@ class Client:
         return await self._messages.get()
 
 
+def has_nothing() -> bool:
+    return False
+
+
 def with_client(test: Callable[[Client], Awaitable[None]]) -> None:
     async def run() -> None:
         await test(Client())
@@ -46,7 +50,7 @@ def test_what_is_waited_for_is_given_up_when_the_client_leaves() -> None:
 
 def test_what_else_a_client_says_is_no_leaving() -> None:
     async def test(client: Client) -> None:
-        with interrupted_when_client_leaves(client.receive):
+        with interrupted_when_client_leaves(client.receive, has_nothing):
             for _ in range(3):
                 client.says("http.request")
                 await asyncio.sleep(0)
@@ -59,11 +63,21 @@ def test_what_else_a_client_says_is_no_leaving() -> None:
 
 def test_a_client_that_leaves_afterwards_interrupts_nothing() -> None:
     async def test(client: Client) -> None:
-        with interrupted_when_client_leaves(client.receive):
+        with interrupted_when_client_leaves(client.receive, has_nothing):
             await asyncio.sleep(0)
         client.says("http.disconnect")
         for _ in range(3):
             await asyncio.sleep(0)
+
+    with_client(test)
+
+
+def test_a_client_that_has_all_may_leave() -> None:
+    async def test(client: Client) -> None:
+        with interrupted_when_client_leaves(client.receive, lambda: True):
+            client.says("http.disconnect")
+            for _ in range(3):
+                await asyncio.sleep(0)
 
     with_client(test)
 
@@ -77,7 +91,7 @@ def test_a_client_that_leaves_at_the_same_moment_interrupts_nothing() -> None:
             is_done.set()
             return {"type": "http.disconnect"}
 
-        with interrupted_when_client_leaves(receive):
+        with interrupted_when_client_leaves(receive, has_nothing):
             await is_done.wait()
         for _ in range(3):
             await asyncio.sleep(0)
@@ -87,7 +101,7 @@ def test_a_client_that_leaves_at_the_same_moment_interrupts_nothing() -> None:
 
 def test_an_error_is_what_it_is() -> None:
     async def test(client: Client) -> None:
-        with pytest.raises(ValueError, match="x"), interrupted_when_client_leaves(client.receive):
+        with pytest.raises(ValueError, match="x"), interrupted_when_client_leaves(client.receive, has_nothing):
             raise ValueError("x")
 
     with_client(test)
@@ -117,5 +131,5 @@ def test_a_time_limit_around_it_is_met() -> None:
 
 
 async def _work_without_end(client: Client) -> None:
-    with interrupted_when_client_leaves(client.receive):
+    with interrupted_when_client_leaves(client.receive, has_nothing):
         await asyncio.Event().wait()

@@ -96,6 +96,35 @@ def test_a_file_that_was_read_to_its_end_takes_no_more_disk_and_what_is_written_
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("read", [0, 1, 3])
+def test_how_much_waits_for_the_reader_is_known_when_all_is_written(read: int) -> None:
+    async def scenario() -> None:
+        spool, size = Spool(), 3 * MEMORY_BYTES + 10
+        asked = asyncio.create_task(spool.size())
+        for part in (b"m" * MEMORY_BYTES, b"f" * MEMORY_BYTES, b"f" * MEMORY_BYTES, b"f" * 10):
+            spool.write(part)
+            await asyncio.sleep(0)
+        assert not asked.done()
+        taken = sum([len(await spool.read()) for _ in range(read)])
+        spool.end()
+        assert await asked == size - taken
+        assert len(b"".join(await _read_all(spool))) == size - taken
+        spool.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_spool_that_failed_has_no_size() -> None:
+    async def scenario() -> None:
+        spool = Spool()
+        spool.write(b"before")
+        spool.fail(ConnectionResetError("the child died"))
+        with pytest.raises(ConnectionResetError, match="the child died"):
+            await spool.size()
+
+    asyncio.run(scenario())
+
+
 def test_a_reader_that_keeps_up_needs_no_file() -> None:
     async def scenario() -> None:
         spool = Spool()

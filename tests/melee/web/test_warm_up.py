@@ -82,7 +82,33 @@ assert b"<p>Ada</p>" in serve()
 def test_a_broken_template_is_the_business_of_whoever_renders_it(folder: Path) -> None:
     (folder / "templates" / "broken.html").write_text("{% if %}")
     (folder / "templates" / "latin.html").write_bytes(b"\xe9")
-    assert run(folder, "warm_up(app); print(b'<p>Ada</p>' in serve())") == "True\n"
+    (folder / "templates" / "deep.html").write_text("{{ " + "(" * 10_000)
+    (folder / "templates" / "zoe.html").write_text("<p>Zoe</p>")
+    source = """
+warm_up(app)
+print(b"<p>Ada</p>" in serve())
+# One that comes after them is compiled all the same.
+Path(sys.argv[1], "templates", "zoe.html").unlink()
+with app.app_context():
+    print(render_template("zoe.html"))
+"""
+    assert run(folder, source) == "True\n<p>Zoe</p>\n"
+
+
+@pytest.mark.parametrize("problem", ["NoSuchExtension", "Failing"])
+def test_an_extension_that_fails_is_the_business_of_whoever_renders_a_template(folder: Path, problem: str) -> None:
+    source = f"""
+from jinja2.ext import Extension
+
+class Failing(Extension):
+    def preprocess(self, source, name, filename=None):
+        raise RuntimeError("x")
+
+app.jinja_options = {{"extensions": ["__main__.{problem}"]}}
+warm_up(app)
+print(b"500 Something went wrong" in serve() or b"Internal Server Error" in serve())
+"""
+    assert run(folder, source) == "True\n"
 
 
 def test_a_loader_that_cannot_list_its_templates_is_left_alone(folder: Path) -> None:
@@ -95,7 +121,7 @@ print(b"<p>Ada</p>" in serve())
     assert run(folder, source) == "True\n"
 
 
-def test_no_code_of_the_app_runs(folder: Path) -> None:
+def test_no_request_is_made_to_the_app(folder: Path) -> None:
     assert run(folder, "warm_up(app); print(ran); serve(); print(ran)") == "[]\n['before']\n"
 
 

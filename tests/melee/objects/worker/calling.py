@@ -7,6 +7,7 @@ import msgspec
 
 from melee.objects.protocol import HEADER, request_frame
 from melee.objects.request import Call
+from melee.objects.shard import Shard
 from melee.testing import WorkerUnderTest
 
 
@@ -17,7 +18,7 @@ def counter(worker: WorkerUnderTest, id: str = "a") -> Any:
 def connected(worker: WorkerUnderTest) -> socket.socket:
     caller = socket.socket(socket.AF_UNIX)
     caller.settimeout(30)
-    caller.connect(str(worker.project.socket))
+    caller.connect(str(Shard().socket(worker.project)))
     return caller
 
 

@@ -13,6 +13,7 @@ from melee.clock import SystemClock
 from melee.errors import ObjectUnavailable, OutcomeUnknown
 from melee.objects.client import Client
 from melee.objects.request import Call, owned_by
+from melee.objects.shard import Shard
 from melee.testing import WorkerUnderTest
 from tests.melee.gate import Gate
 from tests.melee.objects.worker.calling import answer, connected, counter, frame
@@ -37,7 +38,7 @@ def test_a_killed_worker_leaves_the_running_call_unknown_and_the_waiting_ones_un
     worker: WorkerUnderTest, gate: Gate
 ) -> None:
     clock = ReadClock()
-    with ThreadPoolExecutor(2) as callers, contextlib.closing(Client(worker.project.socket, clock)) as client:
+    with ThreadPoolExecutor(2) as callers, contextlib.closing(Client(Shard().socket(worker.project), clock)) as client:
         running = callers.submit(counter(worker).add_after, gate.path)
         with gate.reached(), owned_by(client):
             waiting = callers.submit(counter(worker).add)
@@ -59,7 +60,7 @@ def test_a_method_that_ends_the_process_leaves_its_outcome_unknown(worker: Worke
 
 def test_a_client_finds_the_next_worker_without_losing_a_call(app: Path, tmp_path: Path) -> None:
     with WorkerUnderTest(app, data=tmp_path / "data") as first:
-        client = Client(first.project.socket, SystemClock())
+        client = Client(Shard().socket(first.project), SystemClock())
         call = Call("Counter", "a", "add", msgspec.Raw(b"[]"))
         assert client.ask(call) == b"1"
         first.kill()
@@ -80,4 +81,4 @@ def test_a_terminated_worker_ends_well_and_answers_what_it_runs(worker: WorkerUn
             worker.process.send_signal(signal.SIGTERM)
         assert answer(busy) == ["returned", 1]
     assert worker.process.wait(timeout=10) == 0
-    assert not worker.project.socket.exists()
+    assert not Shard().socket(worker.project).exists()
