@@ -1,0 +1,46 @@
+"""What names stand for across the modules of an app: through re-exports and aliases, down to where they are defined."""
+
+import ast
+from collections.abc import Iterable
+
+from melee.builder.source import Source
+
+_APP_DATABASES = {"app.app.db", "flask.current_app.db"}
+
+
+class Names:
+    """The names of an app's modules."""
+
+    def __init__(self, sources: Iterable[Source]) -> None:
+        self._sources = {source.module: source for source in sources}
+
+    def full(self, source: Source, expression: ast.expr) -> str:
+        """The full name of what an expression in a module refers to, where it is defined: `lib.stats.Stats` for `Stats`
+        after `from lib import Stats`, when `lib/__init__.py` has it from `lib/stats.py`. Empty when it is unknown."""
+        return self._followed(source.dotted(expression))
+
+    def is_app_database(self, source: Source, expression: ast.expr) -> bool:
+        """Whether an expression is `app.db`, of the app in `app.py`, under whatever name."""
+        return self.full(source, expression) in _APP_DATABASES
+
+    def is_of_the_app(self, name: str) -> bool:
+        """Whether a full name belongs to a module or a folder of the app itself."""
+        top = name.partition(".")[0]
+        return any(module.partition(".")[0] == top for module in self._sources)
+
+    def _followed(self, name: str) -> str:
+        seen = set()
+        while name not in seen:
+            seen.add(name)
+            name = self._next(name)
+        return name
+
+    def _next(self, name: str) -> str:
+        """One step nearer to the definition; the same name when there is none."""
+        parts = name.split(".")
+        # The longest name of a module first: `lib.stats.Stats` is `Stats` of `lib.stats`, not `stats` of `lib`.
+        for length in range(len(parts) - 1, 0, -1):
+            source = self._sources.get(".".join(parts[:length]))
+            if source and parts[length] in source.names:
+                return ".".join([source.names[parts[length]], *parts[length + 1 :]])
+        return name
