@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from melee.builder.names import Names
-from melee.builder.source import Source, statements_of
+from melee.builder.source import Source
 
 _ROOTS = {"melee.Durable", "melee.objects.durable.Durable"}
 
@@ -28,14 +28,12 @@ def durable_classes(sources: Sequence[Source]) -> list[DurableClass]:
     """The durable classes that the modules of an app define at their top, by module and place."""
     names = Names(sources)
     defined = {
-        f"{source.module}.{statement.name}": (source, statement)
-        for source in sources
-        for statement in statements_of(source.tree.body)
+        name: (source, statement)
+        for name, (source, statement) in names.defined.items()
         if isinstance(statement, ast.ClassDef)
     }
-    family = _Family(
-        {name: [names.full(source, base) for base in node.bases] for name, (source, node) in defined.items()}
-    )
+    bases = {name: [names.full(source, base) for base in node.bases] for name, (source, node) in defined.items()}
+    family = _Family(bases)
     found: dict[str, DurableClass] = {}
     # Ancestors first, since each class is made with those above it.
     for name in sorted(family.durable, key=lambda name: len(family.ancestors(name))):

@@ -3,16 +3,25 @@
 import ast
 from collections.abc import Iterable
 
-from melee.builder.source import Source
+from melee.builder.source import Source, name_set_by, statements_of
 
 _APP_DATABASES = {"app.app.db", "flask.current_app.db"}
 
 
 class Names:
-    """The names of an app's modules."""
+    """The names of an app's modules.
+
+    `defined` holds each class, function and assignment at the top of a module by its full name; the last of its name.
+    """
 
     def __init__(self, sources: Iterable[Source]) -> None:
         self._sources = {source.module: source for source in sources}
+        self.defined = {
+            f"{source.module}.{name}": (source, statement)
+            for source in self._sources.values()
+            for statement in statements_of(source.tree.body)
+            if (name := name_set_by(statement))
+        }
 
     def full(self, source: Source, expression: ast.expr) -> str:
         """The full name of what an expression in a module refers to, where it is defined: `lib.stats.Stats` for `Stats`

@@ -73,15 +73,10 @@ class Source:
         found = self._imported(ast.walk(self.tree))
         aliases: dict[str, ast.expr] = {}
         for statement in top:
-            match statement:
-                case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                    found[name] = f"{self.module}.{name}"
-                case (
-                    ast.Assign(targets=[ast.Name(id=name)], value=value)
-                    | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
-                ):
-                    found[name] = f"{self.module}.{name}"
-                    aliases[name] = value
+            if name := name_set_by(statement):
+                found[name] = f"{self.module}.{name}"
+                if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value:
+                    aliases[name] = statement.value
         for name, value in aliases.items():
             found[name] = _dotted(found, value) or found[name]
         # Last, because of `except ImportError: queue = None`.
@@ -136,6 +131,16 @@ def statements_of(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             for name in ("body", "handlers", "orelse", "finalbody", "cases"):
                 for inner in getattr(statement, name, []):
                     yield from statements_of(inner.body) if not isinstance(inner, ast.stmt) else statements_of([inner])
+
+
+def name_set_by(statement: ast.stmt) -> str:
+    """The one name that a class, a function or an assignment defines; empty for anything else."""
+    match statement:
+        case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            return name
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
+            return name
+    return ""
 
 
 def read_sources(folder: Path) -> tuple[list[Source], list[Finding]]:
