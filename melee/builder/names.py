@@ -1,9 +1,10 @@
 """What names stand for across the modules of an app: through re-exports and aliases, down to where they are defined."""
 
 import ast
+import builtins
 from collections.abc import Iterable
 
-from melee.builder.source import Source, name_set_by, statements_of
+from melee.builder.source import Source, name_set_by, root_of, statements_of
 
 _APP_DATABASES = {"app.app.db", "flask.current_app.db"}
 
@@ -26,7 +27,14 @@ class Names:
     def full(self, source: Source, expression: ast.expr) -> str:
         """The full name of what an expression in a module refers to, where it is defined: `lib.stats.Stats` for `Stats`
         after `from lib import Stats`, when `lib/__init__.py` has it from `lib/stats.py`. Empty when it is unknown."""
-        return self._followed(source.dotted(expression))
+        return self._followed(source.dotted(expression) or self._from_star(source, expression))
+
+    def full_or_builtin(self, source: Source, expression: ast.expr) -> str:
+        """The same; `builtins.list` for a name that is Python's own, and `typing` for `typing_extensions`."""
+        name = self.full(source, expression)
+        if not name and isinstance(expression, ast.Name) and hasattr(builtins, expression.id):
+            return f"builtins.{expression.id}"
+        return name.replace("typing_extensions.", "typing.")
 
     def is_app_database(self, source: Source, expression: ast.expr) -> bool:
         """Whether an expression is `app.db`, of the app in `app.py`, under whatever name."""
@@ -36,6 +44,15 @@ class Names:
         """Whether a full name belongs to a module or a folder of the app itself."""
         top = name.partition(".")[0]
         return any(module.partition(".")[0] == top for module in self._sources)
+
+    def _from_star(self, source: Source, expression: ast.expr) -> str:
+        """What a name refers to that `from module import *` may have brought from another module of the app."""
+        root = root_of(expression)
+        if isinstance(root, ast.Name) and root.id not in source.names:
+            for module in source.star_imports:
+                if module in self._sources and root.id in self._sources[module].names:
+                    return f"{module}.{ast.unparse(expression)}"
+        return ""
 
     def _followed(self, name: str) -> str:
         seen = set()

@@ -58,7 +58,7 @@ class Source:
         What this module itself defines is known by the module's name: `lib.stats.Stats`. A parameter or a variable of
         a function is unknown, even if an import has the same name.
         """
-        return "" if _root(expression) in self._shadowed else _dotted(self.names, expression)
+        return "" if root_of(expression) in self._shadowed else _dotted(self.names, expression)
 
     def finding(self, node: Located, problem: str) -> Finding:
         """A finding at the place where a node of this module begins."""
@@ -81,6 +81,12 @@ class Source:
             found[name] = _dotted(found, value) or found[name]
         # Last, because of `except ImportError: queue = None`.
         return found | self._imported(top)
+
+    @cached_property
+    def star_imports(self) -> list[str]:
+        """The modules of which this one imports everything."""
+        imports = [node for node in ast.walk(self.tree) if isinstance(node, ast.ImportFrom)]
+        return [self.imported_module(node) for node in imports if node.names[0].name == "*"]
 
     def imported_module(self, node: ast.ImportFrom) -> str:
         """The absolute name of the module that a `from … import` imports from."""
@@ -213,7 +219,7 @@ def _dotted(names: dict[str, str], expression: ast.expr) -> str:
     return ""
 
 
-def _root(expression: ast.expr) -> ast.expr:
+def root_of(expression: ast.expr) -> ast.expr:
     """The leftmost name of `a.b.c`."""
     while isinstance(expression, ast.Attribute):
         expression = expression.value

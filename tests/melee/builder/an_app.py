@@ -7,9 +7,10 @@ from melee.builder.source import Finding, Source, read_sources
 
 
 def write_app(folder: Path, **files: str) -> Path:
-    """Writes files into a folder; `lib__stats` is `lib/stats.py`. There is an `app.py` in any case."""
+    """Writes Python files into a folder: `lib__stats`, or `lib/stats`, is `lib/stats.py`. There is an `app.py` in any
+    case."""
     for name, text in ({"app": "from melee import App\n\napp = App(__name__)\n"} | files).items():
-        file = folder / f"{name.replace('__', '/')}.py"
+        file = folder / f"{name if '/' in name else name.replace('__', '/')}.py"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(dedent(text), encoding="utf-8")
     return folder
