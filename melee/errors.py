@@ -120,20 +120,14 @@ class DefinitionError(BadInput, TypeError):
 
 @dataclass(eq=False)
 class MigrationError(BadInput):
-    """A migration fails, or was changed after it ran. Only the database it belongs to cannot be used until then.
-
-    `line` and `column`, from 1, are where a statement of the file fails; 0 when the file as a whole is meant.
-    """
+    """A migration fails (`file` is `path:line:column` then), or was changed after it ran. Its database is of no use."""
 
     file: str
     statement: str
     problem: str
-    line: int = 0
-    column: int = 0
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
-        return f"{place}: {self.problem}" + (f" in: {self.statement}" if self.statement else "")
+        return f"{self.file}: {self.problem}" + (f" in: {self.statement}" if self.statement else "")
 
 
 # What a line of an app's code did wrong, or ran into.
@@ -162,8 +156,7 @@ class TimerError(MeleeError, ValueError):
 
 @dataclass(eq=False)
 class DatabaseError(MeleeError):
-    """SQLite refused a statement. `statement` is its text, `problem` what SQLite says, and `position` the index in the
-    text of what it says that about; 0 when that is not known."""
+    """SQLite refused a statement. `problem` is what it says; `position`, an index in the text, where; 0 if unknown."""
 
     statement: str
     problem: str

@@ -96,10 +96,13 @@ def _blank(text: str) -> int:
 def _text(path: Path) -> str:
     try:
         # Some editors begin a file with a mark that SQLite does not read.
-        return path.read_text(encoding="utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         problem = f"it is not UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8"
         raise MigrationError(str(path), "", problem) from error
+    if "\0" in text:
+        raise MigrationError(str(path), "", "it holds NUL characters, as UTF-16 does; save it as UTF-8")
+    return text
 
 
 def _ledger(connection: Connection) -> dict[int, tuple[str, str]]:
@@ -124,8 +127,9 @@ def _run(connection: Connection, database: Database, migration: Migration) -> No
             try:
                 database.run(statement)
             except DatabaseError as error:
-                where = place(migration.sql, index + error.position)
-                raise MigrationError(str(migration.path), " ".join(statement.split()), error.problem, *where) from error
+                line, column = place(migration.sql, index + error.position)
+                where = f"{migration.path}:{line}:{column}"
+                raise MigrationError(where, " ".join(statement.split()), error.problem) from error
         connection.own(
             "CREATE TABLE IF NOT EXISTS _melee_migrations "
             "(number INTEGER PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, applied_at TEXT NOT NULL)"

@@ -154,6 +154,12 @@ def test_a_file_that_is_not_utf_8_is_named(connection: Connection, write: Write)
     assert refusal(connection) == f"{file}: it is not UTF-8 (invalid continuation byte at byte 13); save it as UTF-8"
 
 
+def test_a_file_in_utf_16_is_named(connection: Connection, write: Write) -> None:
+    file = write("001_days.sql", "")
+    file.write_bytes(DAYS.encode("utf-16-le"))
+    assert refusal(connection) == f"{file}: it holds NUL characters, as UTF-16 does; save it as UTF-8"
+
+
 def test_a_mark_that_some_editors_write_first_is_no_part_of_the_sql(connection: Connection, write: Write) -> None:
     write("001_days.sql", "\ufeff" + DAYS)
     run(connection)
