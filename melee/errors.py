@@ -120,7 +120,7 @@ class DefinitionError(BadInput, TypeError):
 
 @dataclass(eq=False)
 class MigrationError(BadInput):
-    """A migration fails (`file` is `path:line:column` then), or was changed after it ran. Its database is of no use."""
+    """A migration fails (`file` is `path:line:column` then) or was changed after it ran; nothing uses its database."""
 
     file: str
     statement: str

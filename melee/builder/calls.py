@@ -34,8 +34,7 @@ class SqlCall:
     def values_given(self) -> int | None:
         """How many values it gives for parameters; None when only running the app could tell."""
         values = self.node.args[1:]
-        is_open = self.node.keywords or any(isinstance(value, ast.Starred) for value in values)
-        return None if is_open else len(values)
+        return None if any(isinstance(value, ast.Starred) for value in values) else len(values)
 
 
 def calls_on_app(sources: Sequence[Source], names: Names, literals: Literals) -> Iterator[SqlCall]:

@@ -13,7 +13,7 @@ from melee.builder.source import Finding, Source, statements_of
 from melee.store.migrations import place
 
 # One of the strings that Python joins when they stand side by side, and what may stand between two.
-_PIECE = re.compile(r"""(?s)(?P<prefix>[a-zA-Z]*)(?P<quote>'{3}|"{3}|'|")(?P<body>(?:\\.|.)*?)(?P=quote)""")
+_PIECE = re.compile(r"""(?s)(?P<prefix>[a-zA-Z]*)(?P<quote>'{3}|"{3}|'|")(?P<body>(?:\\.|[^\\])*?)(?P=quote)""")
 _BETWEEN = re.compile(r"(?:\s|\\\n|#[^\n]*)*")
 _ESCAPE = r"\\(?:\n|[0-7]{1,3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|[\\'\"abfnrtv])"
 

@@ -10,7 +10,7 @@ from melee.errors import DatabaseError
 from melee.store.connection import Connection
 from melee.store.migrations import statements
 
-_COMMENTS = r"(?is)(?:\s|--[^\n]*\n|/\*.*?\*/)*"
+_COMMENTS = r"(?is)(?:\s|--[^\n]*\n|/\*.*?\*/)*+"
 _CREATES = re.compile(rf"{_COMMENTS}CREATE\b")
 _ALTERS = re.compile(rf"{_COMMENTS}ALTER\b")
 _LIKELY_SCHEMA = re.compile(rf"{_COMMENTS}(?:CREATE|ALTER)\s+(?:\w+\s+)?(?:TABLE|VIEW|INDEX|TRIGGER)\b")

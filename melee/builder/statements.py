@@ -46,11 +46,12 @@ def findings(folder: Path, sources: Sequence[Source], classes: Sequence[DurableC
 
 def _migrations_of_nobody(folder: Path, classes: Iterable[DurableClass]) -> Iterator[Finding]:
     known = [Owner(cls.name).migrations for cls in classes]
-    first_files = {file.parent: file for file in sorted((folder / "db" / "objects").rglob("*.sql"), reverse=True)}
-    for place, file in first_files.items():
-        if place.relative_to(folder).as_posix() not in known:
+    files = [*folder.glob("db/objects/*.sql"), *folder.glob("db/objects/*/*.sql")]
+    for parent, file in {file.parent: file for file in sorted(files, reverse=True)}.items():
+        place = parent.relative_to(folder).as_posix()
+        if place not in known:
             problem = (
-                f"no durable class has the folder {place.relative_to(folder).as_posix()}, so nothing runs this; "
+                f"no durable class has the folder {place}, so nothing runs this; "
                 f"name the folder after its class ({', '.join(sorted(known)) or 'there is none yet'})"
             )
             yield Finding(file.relative_to(folder).as_posix(), 1, 1, f"{problem} (see {guide.MIGRATIONS})")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from flask import Flask
-from jinja2 import Environment, TemplateSyntaxError, nodes, pass_context
+from jinja2 import Environment, TemplateSyntaxError, nodes
 
 from melee.builder import guide
 from melee.builder.source import Finding, Source
@@ -87,6 +87,5 @@ def _compile(environment: Environment, text: str, file: str) -> None:
     environment.compile(template, name=file, filename=file, raw=True)
 
 
-@pass_context
-def _of_the_app(_context: Any, *_arguments: Any) -> None:
+def _of_the_app(*_arguments: Any) -> None:
     """Stands for a filter or a test that the app may add."""

@@ -232,6 +232,7 @@ def test_a_wrong_number_of_values_is_named_at_the_statement(
         "self.storage.query('SELECT \\ud83d FROM dais')",
         "self.storage.query('SELECT \\0 FROM dais')",
         'day.query("SELECT vews")',
+        'day.storage.run("BEGIN")',
         'import subprocess\nsubprocess.run("BEGIN")',
         'storage = self.storage\nstorage = day\nstorage.run("BEGIN")',
         'storage = self.storage\nf = lambda storage: storage.run("BEGIN")',
@@ -343,6 +344,16 @@ def test_a_class_with_tables_and_heirs_is_checked_too(tmp_path: Path, write: Wri
     assert finding.problem.startswith("no such column: n in the database of Counter;")
 
 
+def test_a_class_that_makes_its_tables_and_has_heirs_is_checked_too(tmp_path: Path, write: Write) -> None:
+    setup = "\n    def setup(self):\n        self.storage.run('CREATE TABLE counts (m)')\n"
+    write("lib/counter.py", BASE + setup)
+    derived = "from lib.counter import Counter\n\n\nclass Stats(Counter):\n    def look(self): pass\n"
+    write("lib/stats.py", derived)
+    [finding] = found(tmp_path)
+    assert finding[:3] == ("lib/counter.py", 11, 43)
+    assert finding.problem.startswith("no such column: n in the database of Counter;")
+
+
 # Tables that code makes
 
 
@@ -353,6 +364,7 @@ def test_a_class_with_tables_and_heirs_is_checked_too(tmp_path: Path, write: Wri
         'self.storage.run("/* first */ CREATE TABLE IF NOT EXISTS log (x);")',
         'self.storage.run("create index by_x on log (x)")\nself.storage.run("create table log (x)")',
         'self.storage.run("CREATE TABLE log (x)")\nself.storage.run("CREATE TABLE log (x)")',
+        'self.storage.run("CREATE TABLE log (x)")\nself.storage.run("CREATE TABLE log (x, y)")',
         'self.storage.run("ALTER TABLE days RENAME TO log")',
         'self.storage.run(f"CREATE TABLE {day} (x)")',
         "self.storage.run(day)",
@@ -364,7 +376,29 @@ def test_a_table_that_code_makes_or_may_make_is_not_missed(tmp_path: Path, write
     assert found_in_method(tmp_path, write, f'{setup}\nself.storage.run("DELETE FROM log")') == []
 
 
-@pytest.mark.parametrize("unknown", ["self.storage.query(day)", 'self.storage.run(f"UPDATE days SET {day} = 1")'])
+def test_tables_may_be_made_in_any_order(tmp_path: Path, write: Write) -> None:
+    tables = "CREATE TABLE log AS SELECT * FROM a", "CREATE TABLE a AS SELECT * FROM b", "CREATE TABLE b (x)"
+    body = "".join(f'self.storage.run("{table}")\n' for table in tables)
+    assert found_in_method(tmp_path, write, f'{body}self.storage.run("DELETE FROM log WHERE x")') == []
+
+
+def test_many_comments_before_a_statement_take_no_time(tmp_path: Path, write: Write) -> None:
+    assert found_in_method(tmp_path, write, f'self.storage.run("{"/* a */ " * 1000}SELECT 1")') == []
+
+
+def test_a_column_that_code_adds_is_not_missed(tmp_path: Path, write: Write) -> None:
+    body = 'self.storage.run("ALTER TABLE days ADD seen")\nself.storage.run("INSERT INTO days VALUES (1, 2, 3)")'
+    assert found_in_method(tmp_path, write, body) == []
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        "self.storage.query(day)",
+        'self.storage.run(f"UPDATE days SET {day} = 1")',
+        'self.storage.run("UPDATE days SET " + day + " = 1")',
+    ],
+)
 def test_a_text_that_cannot_be_known_and_makes_no_table_hides_nothing(
     tmp_path: Path, write: Write, unknown: str
 ) -> None:

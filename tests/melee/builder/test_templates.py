@@ -50,6 +50,7 @@ def test_a_template_that_does_not_compile_is_named_at_its_line(
     assert finding[:3] == ("templates/notes/index.html", line, 1)
     assert finding.problem.startswith(problem)
     assert finding.problem.endswith(f"; {CORRECT}")
+    assert ".;" not in finding.problem
 
 
 @pytest.mark.parametrize("name", ["mail.txt", "rows.js", "plain"])
@@ -74,7 +75,12 @@ def test_what_only_a_running_app_knows_is_left_alone(tmp_path: Path, write: Writ
 
 @pytest.mark.parametrize(
     "line",
-    ['app.jinja_env.add_extension("jinja2.ext.do")', 'app.jinja_options["extensions"] = ["jinja2.ext.do"]'],
+    [
+        'app.jinja_env.add_extension("jinja2.ext.do")',
+        'app.jinja_options["extensions"] = ["jinja2.ext.do"]',
+        'class Mine(App):\n    jinja_options = {"extensions": ["jinja2.ext.do"]}',
+        "class Mine(App):\n    def create_jinja_environment(self): pass",
+    ],
 )
 def test_an_app_that_adds_extensions_may_use_any_tag_and_no_broken_one(tmp_path: Path, write: Write, line: str) -> None:
     write("app.py", f"from melee import App\n\napp = App(__name__)\n{line}\n")
@@ -84,7 +90,12 @@ def test_an_app_that_adds_extensions_may_use_any_tag_and_no_broken_one(tmp_path:
 
 
 @pytest.mark.parametrize(
-    "line", ['app.jinja_env.variable_start_string = "[["', 'app.jinja_options = {"block_start_string": "<%"}']
+    "line",
+    [
+        'app.jinja_env.variable_start_string = "[["',
+        'app.jinja_options = {"block_start_string": "<%"}',
+        'app.jinja_options = dict(block_start_string="<%")',
+    ],
 )
 def test_an_app_that_changes_the_marks_of_jinja_is_left_alone(tmp_path: Path, write: Write, line: str) -> None:
     write("app.py", f"from melee import App\n\napp = App(__name__)\n{line}\n")
