@@ -17,6 +17,7 @@ class Names:
 
     def __init__(self, sources: Iterable[Source]) -> None:
         self._sources = {source.module: source for source in sources}
+        self._tops = {module.partition(".")[0] for module in self._sources}
         self.defined = {
             f"{source.module}.{name}": (source, statement)
             for source in self._sources.values()
@@ -42,31 +43,41 @@ class Names:
 
     def is_of_the_app(self, name: str) -> bool:
         """Whether a full name belongs to a module or a folder of the app itself."""
-        top = name.partition(".")[0]
-        return any(module.partition(".")[0] == top for module in self._sources)
+        return name.partition(".")[0] in self._tops
 
     def _from_star(self, source: Source, expression: ast.expr) -> str:
-        """What a name refers to that `from module import *` may have brought from another module of the app."""
+        """What a name refers to that `from module import *` has brought; empty when none has."""
         root = root_of(expression)
-        if isinstance(root, ast.Name) and root.id not in source.names:
-            for module in source.star_imports:
-                if module in self._sources and root.id in self._sources[module].names:
-                    return f"{module}.{ast.unparse(expression)}"
+        if source.star_imports and isinstance(root, ast.Name) and self._handed_on(source.module, root.id):
+            return f"{source.module}.{ast.unparse(expression)}"
         return ""
 
     def _followed(self, name: str) -> str:
-        seen = set()
-        while name not in seen:
-            seen.add(name)
-            name = self._next(name)
+        """The name at its definition. Modules may hand names on in a circle; then it is one of those in it."""
+        passed: set[tuple[str, str]] = set()
+        while (step := self._step(name)) and step not in passed:
+            passed.add(step)
+            name = self._handed_on(*step) + name[len(".".join(step)) :]
         return name
 
-    def _next(self, name: str) -> str:
-        """One step nearer to the definition; the same name when there is none."""
+    def _step(self, name: str) -> tuple[str, str] | None:
+        """The module of the app that a full name begins with, and the name in there."""
         parts = name.split(".")
         # The longest name of a module first: `lib.stats.Stats` is `Stats` of `lib.stats`, not `stats` of `lib`.
         for length in range(len(parts) - 1, 0, -1):
-            source = self._sources.get(".".join(parts[:length]))
-            if source and parts[length] in source.names:
-                return ".".join([source.names[parts[length]], *parts[length + 1 :]])
-        return name
+            module = ".".join(parts[:length])
+            if module in self._sources and self._handed_on(module, parts[length]):
+                return module, parts[length]
+        return None
+
+    def _handed_on(self, module: str, name: str) -> str:
+        """What a name in a module refers to; empty when the module has no such name."""
+        waiting, looked_at = [module], set()
+        while waiting:
+            source = self._sources.get(waiting.pop())
+            if source and source.module not in looked_at:
+                if name in source.names:
+                    return source.names[name]
+                looked_at.add(source.module)
+                waiting += source.star_imports
+        return ""

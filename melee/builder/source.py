@@ -107,7 +107,8 @@ class Source:
                     found[alias.asname or top] = alias.name if alias.asname else top
             elif isinstance(node, ast.ImportFrom):
                 base = self.imported_module(node)
-                found |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
+                names = [alias for alias in node.names if alias.name != "*"]
+                found |= {alias.asname or alias.name: f"{base}.{alias.name}".lstrip(".") for alias in names}
         return found
 
     @cached_property

@@ -24,7 +24,7 @@ from melee.cli.words import visible
 from melee.clock import SystemClock
 from melee.errors import BadInput
 from melee.objects.host import Host
-from melee.objects.hosting import hosted, write_handles
+from melee.objects.hosting import classes_below, hosted, write_handles
 from melee.project import Project
 from melee.store.lock import FolderLock
 
@@ -113,7 +113,7 @@ def _load(project: Project) -> _WsgiApp:
     sys.dont_write_bytecode = True
     app: _WsgiApp = project.load().app
     _ = project.config
-    write_handles(project)
+    write_handles(project, [cls.spec for cls in classes_below(project.folder).values()])
     return app
 
 
