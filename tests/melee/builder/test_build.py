@@ -26,6 +26,7 @@ MISTAKES = {
 import threading
 import asyncio
 import queue
+import os
 import schedule
 from celery import Celery
 from melee import App
