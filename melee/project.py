@@ -97,9 +97,13 @@ def config_in(folder: Path) -> Config:
     """What `melee.toml` in a folder says; the defaults when there is none."""
     file = folder / "melee.toml"
     try:
-        return read_config(file.read_text(encoding="utf-8"), str(file)) if file.is_file() else Config()
+        return read_config(file.read_text(encoding="utf-8"), str(file))
+    except FileNotFoundError:
+        return Config()
     except UnicodeDecodeError as error:
         raise BadConfig(str(file), f"it is not UTF-8 ({error}); save it as UTF-8") from error
+    except OSError as error:
+        raise BadConfig(str(file), f"it cannot be read: {error.strerror}") from error
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,9 @@ def listen(host: str, port: int) -> socket.socket:
 
 def url_of(host: str, listener: socket.socket) -> str:
     port = listener.getsockname()[1]
-    if host in ("0.0.0.0", "::"):
-        return f"http://localhost:{port}/ and every other address of this machine"
+    if host == "0.0.0.0":
+        return f"http://localhost:{port}/ and every other IPv4 address of this machine"
+    if host == "::":
+        # Not localhost, which is also the name of an address of the other kind.
+        return f"http://[::1]:{port}/ and every other IPv6 address of this machine"
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"

@@ -57,8 +57,8 @@ class CallerConnection:
         return bool(self._to_send)
 
     def take_request(self) -> Request | None:
-        """Reads what is there; a request when that completes one, there is room for it, and its caller still waits.
-        One for which there is no room is refused; a caller that sends what is no request is let go."""
+        """Reads what is there; a request when that completes one and there is room for it. One for which there is none
+        is refused; a caller that sends what is no request is let go."""
         try:
             return self._taken_request()
         except NotAFrame as error:
@@ -96,11 +96,10 @@ class CallerConnection:
         self._received.clear()
         self._hold(0)
         self._has_request = True
-        is_waited_for = self.is_waited_for()
         if not self._held.has_room_for(0):
             # It may return much.
             raise self._held.refusal(str(ref_of(request)), request.method)
-        return request if is_waited_for else None
+        return request
 
     def is_waited_for(self) -> bool:
         """Whether the caller has kept its end open. If not, nobody waits for its request, and it must not run."""

@@ -2,15 +2,15 @@
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from melee import shape
 from melee.clock import Clock
-from melee.errors import MeleeError, ObjectUnavailable
+from melee.errors import DatabaseError, MeleeError, ObjectUnavailable
 from melee.objects.commit import Batch, Outcome, Release
 from melee.objects.durable import Durable
-from melee.objects.files import delete_file
 from melee.objects.loaded import LoadedObject
 from melee.objects.open_objects import OpenObjects
 from melee.objects.recovery import open_registry
@@ -70,10 +70,15 @@ class Host:
         self.turn = Turn()
         """Code of the objects runs, and everything here is called, by a thread that has the turn. Most methods take it
         themselves; `run` and `commit` leave it to their caller, who wants it for a batch."""
-        self._running = Running(self.turn)
+        self._running = Running(self.turn, clock)
         self._objects = OpenObjects(classes, self.folder, migrations, self._registry, self._running, clock)
         self._batch = Batch(self._registry, reached)
         self._timers = Timers(self._registry, self._objects, self._batch, clock)
+
+    @property
+    def waits_elsewhere(self) -> bool:
+        """Whether an object waits for another worker. Any thread may ask, at any time."""
+        return self._running.waits_elsewhere
 
     def ask(self, request: Request) -> bytes:
         """Runs a request of a caller in this process, makes it durable, and returns its answer or raises what became
@@ -89,22 +94,26 @@ class Host:
             return self._running.ask_elsewhere(request, self._peers.ask)
 
     def serve_peer(self, request: Request, is_wanted: Callable[[], bool], release: Release) -> None:
-        """Runs a request of another worker, unless its caller has gone when its turn comes; `release` is called with
-        its outcome while it is still this thread's turn."""
+        """Runs a request of another worker when its turn comes, as `run` does; `release` is called with its outcome
+        while it is still this thread's turn."""
         chain = request.chain if isinstance(request, Call | Destroy) else ()
-        try:
-            with self._running.in_turn(request), self._running.on_behalf_of(chain):
+        with ExitStack() as turn:
+            try:
+                turn.enter_context(self._running.in_turn(request))
+                turn.enter_context(self._running.on_behalf_of(chain))
                 self._running.check_may_ask(request)
-                self._wait_for(ref_of(request), request.method)
-                if is_wanted():
-                    self.run(request, release)
-                    self.commit()
-        except MeleeError as error:
-            release(error)
+            except MeleeError as error:
+                release(error)
+                return
+            # What runs is released once, there; once more would answer the request that comes next.
+            self.run(request, release, is_wanted)
+            self.commit()
 
-    def run(self, request: Request, release: Release) -> None:
-        """Runs a request about objects of this host; `release` is called with its outcome when that may leave, at the
-        latest in `commit`."""
+    def run(self, request: Request, release: Release, is_wanted: Callable[[], bool] = lambda: True) -> None:
+        """Runs a request about objects of this host, unless its caller has gone by the time it can begin; `release` is
+        called with its outcome when that may leave, at the latest in `commit`."""
+        if not self._can_begin(request, release) or not is_wanted():
+            return
         if isinstance(request, Call):
             self._call(request, release)
             if self._batch.is_full:
@@ -185,19 +194,25 @@ class Host:
             raise outcomes[0]
         return outcomes[0]
 
-    def _wait_for(self, ref: ObjectRef, method: str) -> None:
-        """Waits until nobody else's call runs on the object. What has run so far does not wait with it."""
-        if self._running.is_busy(ref):
+    def _can_begin(self, request: Request, release: Release) -> bool:
+        """Waits until nobody else's call runs on the object that this is about; what has run so far does not wait with
+        it. False when that takes too long."""
+        ref = ref_of(request)
+        if isinstance(request, Call | Destroy) and self._running.is_busy(ref):
             self.commit()
-            self._running.wait_for(ref, method)
+            try:
+                self._running.wait_for(ref, request.method)
+            except MeleeError as error:
+                release(error)
+                return False
+        return True
 
     def _call(self, call: Call, release: Release) -> None:
         try:
             ref = ref_of(call)
-            self._wait_for(ref, call.method)
             loaded = self._objects.find(ref) or self._objects.create(ref)
             self._batch.touch(loaded)
-            method = _method_of(loaded, call)
+            method = loaded.method_named(call.method)
         except MeleeError as error:
             release(error)
             return
@@ -213,7 +228,9 @@ class Host:
 
     def _fire(self, ref: ObjectRef) -> bool:
         try:
-            self._wait_for(ref, "on_timer")
+            if self._running.is_busy(ref):
+                self._timers.put_off(ref)
+                return False
             timer = self._timers.begin(ref)
         except MeleeError as error:
             self._timers.rest(ref, error)
@@ -238,7 +255,6 @@ class Host:
             self._end(loaded)
 
     def _destroy(self, ref: ObjectRef) -> bool:
-        self._wait_for(ref, "destroy")
         loaded = self._objects.find(ref)
         if loaded is None:
             return False
@@ -252,19 +268,11 @@ class Host:
 
     def _end(self, loaded: LoadedObject) -> None:
         """Destroys an object; it is lost, and goes on to exist, when that cannot be committed."""
-        loaded.record.mark_destroyed()
+        try:
+            loaded.record.mark_destroyed()
+        except DatabaseError as error:
+            loaded.connection.give_up(error)
         self._batch.touch(loaded)
         self.commit()
         if not loaded.is_lost:
-            self._objects.close(loaded)
-            delete_file(loaded.connection.path)
-            self._registry.forget(loaded.ref)
-
-
-def _method_of(loaded: LoadedObject, call: Call) -> Callable[..., Any]:
-    known = type(loaded.instance).spec.method_names
-    if call.method not in known:
-        problem = f"the class has no such method; it has {', '.join(sorted(known))}"
-        raise ObjectUnavailable(str(loaded.ref), call.method, problem)
-    method: Callable[..., Any] = getattr(loaded.instance, call.method)
-    return method
+            self._objects.delete(loaded)

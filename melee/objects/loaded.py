@@ -1,9 +1,12 @@
 """An object in memory: opening its file, creating it, bringing its schema up to date, and letting go of it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from melee.clock import Clock
+from melee.errors import ObjectUnavailable
 from melee.objects.durable import Durable, bind
 from melee.objects.files import delete_file, make_folder
 from melee.objects.record import Record, State, read_state
@@ -34,6 +37,15 @@ class LoadedObject:
     def is_lost(self) -> bool:
         """SQLite has taken back what this object wrote since its last commit; it must be loaded anew."""
         return self.connection.lost is not None
+
+    def method_named(self, name: str) -> Callable[..., Any]:
+        """A method that callers may call; raises `ObjectUnavailable` when the class has none of that name."""
+        known = type(self.instance).spec.method_names
+        if name not in known:
+            problem = f"the class has no such method; it has {', '.join(sorted(known))}"
+            raise ObjectUnavailable(str(self.ref), name, problem)
+        method: Callable[..., Any] = getattr(self.instance, name)
+        return method
 
     def close(self) -> None:
         """Lets go of the instance and takes back what was not committed; of an object never committed, nothing

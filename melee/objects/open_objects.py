@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+from melee import log
 from melee.clock import Clock
-from melee.errors import MeleeError, MigrationError, ObjectUnavailable
+from melee.errors import DatabaseError, MeleeError, MigrationError, ObjectUnavailable
 from melee.objects.durable import Durable
-from melee.objects.files import file_of
+from melee.objects.files import delete_file, file_of
 from melee.objects.loaded import LoadedObject, create_object, open_object
 from melee.objects.registry import Registry
 from melee.objects.request import ObjectRef, underscored
@@ -87,6 +88,16 @@ class OpenObjects:
         if self._open.get(loaded.ref) is loaded:
             del self._open[loaded.ref]
         loaded.close()
+
+    def delete(self, loaded: LoadedObject) -> None:
+        """Closes an object whose end is on disk, and deletes its file."""
+        self.close(loaded)
+        delete_file(loaded.connection.path)
+        try:
+            self._registry.forget(loaded.ref)
+        except DatabaseError as error:
+            # The row stays unsettled until the next start, which finds no file.
+            log.index_not_settled(error)
 
     def _start(self, loaded: LoadedObject) -> None:
         """Runs what the class wants to run before the first call. For a new object that is one transaction, so that it

@@ -14,6 +14,9 @@ from collections.abc import Callable
 from melee.objects.connection import CallerConnection
 from melee.objects.host import Host
 from melee.objects.listener import CALLERS_AT_MOST, Listener
+from melee.objects.turn import LOOK_AGAIN_SECONDS
+
+_MOMENT_SECONDS = 0.1
 
 
 class Peers:
@@ -30,19 +33,22 @@ class Peers:
         self._listener = Listener(listening, CALLERS_AT_MOST)
         self._changed = threading.Condition()
         self._under_way = 0
-        self._is_closed = False
+        self._is_closing = self._is_closed = False
         self._end, self._ended = socket.socketpair()
         self._threads: set[threading.Thread] = set()
         self._accepting = threading.Thread(target=self._accept, name="melee-peers", daemon=True)
         self._accepting.start()
 
     def close(self) -> None:
-        """Serves on until no request is under way, since one may wait for another; those that are not taken by then
-        have not started, and their callers learn that."""
+        """Ends what is under way, and begins only what that may be waiting for. What is not taken by then has not
+        started, and its callers learn that."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._under_way)
+            self._is_closing = True
+            while self._under_way:
+                self._changed.wait(LOOK_AGAIN_SECONDS)
             self._is_closed = True
-        self._end.close()
+            self._end.close()
+            self._changed.notify_all()
         self._accepting.join()
         for thread in list(self._threads):
             thread.join()
@@ -52,7 +58,8 @@ class Peers:
     def _accept(self) -> None:
         while self._is_ready(self._listener, select.POLLIN):
             with self._changed:
-                accepted = self._listener.accept()
+                # Who is let go at the end, and tries again, is for the next worker.
+                accepted = [] if self._is_closed else self._listener.accept()
             for connection in accepted:
                 thread = threading.Thread(target=self._serve, args=(connection,), name="melee-peer", daemon=True)
                 self._threads.add(thread)
@@ -78,10 +85,16 @@ class Peers:
                 connection.send()
 
     def _begin(self) -> bool:
-        """Whether there is time for one more request."""
+        """Whether there is time for one more request. At the end only for one without which those under way may never
+        end: none of them has for a moment, and an object here waits for another worker."""
         with self._changed:
-            self._under_way += not self._is_closed
-            return not self._is_closed
+            while self._is_closing:
+                if self._is_closed:
+                    return False
+                if not self._changed.wait(_MOMENT_SECONDS) and self._host.waits_elsewhere:
+                    break
+            self._under_way += 1
+            return True
 
     def _finish(self) -> None:
         with self._changed:
@@ -93,4 +106,6 @@ class Peers:
         poll = select.poll()
         poll.register(source, event)
         poll.register(self._ended, select.POLLIN)
-        return self._ended.fileno() not in dict(poll.poll())
+        while not (ready := poll.poll(LOOK_AGAIN_SECONDS * 1000)):
+            pass
+        return self._ended.fileno() not in dict(ready)

@@ -17,7 +17,8 @@ DROP TABLE IF EXISTS objects;
 CREATE TABLE objects (
     class TEXT NOT NULL, id TEXT NOT NULL,
     due_no_later_than REAL,  -- the object's timer is due then or later
-    wake_at REAL,            -- when to ask the object; later than due only after a try that ended the process
+    wake_at REAL,            -- when to ask the object; later than due only after a try that ended the process or that
+                             -- found it busy
     tries INTEGER NOT NULL DEFAULT 0,
     settled INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (class, id)
@@ -95,6 +96,12 @@ class Registry:
             *ref,
             now,
         )
+
+    def put_off(self, ref: ObjectRef, until: float) -> None:
+        """Notes that the object's timer is not to be tried before that, unless its row is settled earlier."""
+        self._wake_changed = True
+        self._connection.set_durable(False)
+        self._connection.own("UPDATE objects SET wake_at = ?3 WHERE class = ?1 AND id = ?2", *ref, until)
 
     def due(self, now: float, at_most: int) -> list[ObjectRef]:
         """The objects to ask now, those that never failed first, then the longest overdue."""

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from melee import log, shape
+from melee.clock import Clock
 from melee.errors import (
     Deadlock,
     ObjectCallError,
@@ -62,8 +63,8 @@ class Running:
     began at the same moment in three workers, ends by `CallTimeout`.
     """
 
-    def __init__(self, turn: Turn) -> None:
-        self._turn = turn
+    def __init__(self, turn: Turn, clock: Clock) -> None:
+        self._turn, self._clock = turn, clock
         self._mine = _OfThisThread()
         self._chains: list[Chain] = []
         self._put_off: list[threading.Event] = []
@@ -76,6 +77,11 @@ class Running:
         """The object whose code is running in this thread; None when the next call comes from outside."""
         here = self._mine.chain.here
         return here[-1] if here else None
+
+    @property
+    def waits_elsewhere(self) -> bool:
+        """Whether an object of this host waits for another worker. Any thread may ask."""
+        return any(chain.answer for chain in list(self._chains))
 
     @contextmanager
     def in_turn(self, request: Request) -> Iterator[None]:
@@ -120,12 +126,14 @@ class Running:
             Deadlock: it waits for this very call.
             ObjectUnavailable: it does not end in time.
         """
+        ends_at = self._clock.elapsed() + CALL_SECONDS
         while self.is_busy(ref):
             self._check_circle(str(ref), method)
             ended = threading.Event()
             self._put_off.append(ended)
-            with self._waiting_for(ref), self._turn.given_up():
-                is_in_time = ended.wait(CALL_SECONDS)
+            with self._waiting_for(str(ref)), self._turn.given_up():
+                # Whatever ends wakes it; the time of this wait goes on.
+                is_in_time = ended.wait(ends_at - self._clock.elapsed())
             if not is_in_time:
                 raise _too_late(ref, method)
 
@@ -138,15 +146,15 @@ class Running:
             Overloaded: the chain is as long as one may be.
             ObjectError: from `ask`.
         """
-        ref, answer = ref_of(request), AnswerTo()
+        ref, answer, waits_for = ref_of(request), AnswerTo(), ""
         if len(self._mine.chain.names) >= CHAIN_AT_MOST:
             problem = f"{CHAIN_AT_MOST} objects wait for each other already"
             raise Overloaded(str(ref), request.method, problem)
         if isinstance(request, Call):
             self._check_circle(str(ref), request.method)
         if isinstance(request, Call | Destroy):
-            request = replace(request, chain=tuple(self._mine.chain.names))
-        with self._waiting_for(ref, answer), self._turn.given_up():
+            request, waits_for = replace(request, chain=tuple(self._mine.chain.names)), str(ref)
+        with self._waiting_for(waits_for, answer), self._turn.given_up():
             return ask(request, answer)
 
     def perform(self, loaded: LoadedObject, method: str, run: Callable[[], Any]) -> Outcome:
@@ -186,12 +194,12 @@ class Running:
             self._put_off.pop().set()
 
     @contextmanager
-    def _waiting_for(self, ref: ObjectRef, answer: AnswerTo | None = None) -> Iterator[None]:
+    def _waiting_for(self, name: str, answer: AnswerTo | None = None) -> Iterator[None]:
         chain = self._mine.chain
         is_unknown = chain not in self._chains
         if is_unknown:
             self._chains.append(chain)
-        chain.waits_for, chain.answer = str(ref), answer
+        chain.waits_for, chain.answer = name, answer
         try:
             yield
         finally:

@@ -68,6 +68,13 @@ class Timers:
         log.timer_fired(str(ref))
         return DueTimer(loaded, state)
 
+    def put_off(self, ref: ObjectRef) -> None:
+        """The object runs for somebody else. It is asked when a commit of that settles its row, or else soon."""
+        until = self._clock.now() + _REST_SECONDS
+        self._registry.put_off(ref, until)
+        if loaded := self._objects.get(ref):
+            loaded.asked_at, loaded.record.changed = until, True
+
     def rest(self, ref: ObjectRef, error: MeleeError) -> None:
         """The object cannot be had now. The registry spaces out the tries, if it could be written at all."""
         self._rest_until = self._clock.now() + _REST_SECONDS

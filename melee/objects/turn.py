@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
+LOOK_AGAIN_SECONDS = 60
+
 
 class Turn:
     """A lock that goes to those who wait for it in the order in which they came, so that no thread that takes it again
@@ -60,12 +62,17 @@ class Turn:
         with self._changed:
             self._line.append(place)
             try:
-                return self._changed.wait_for(
-                    lambda: self._line[0] is place and self._lock.acquire(blocking=False), within_seconds
-                )
+                look_again_seconds = LOOK_AGAIN_SECONDS if within_seconds is None else within_seconds
+                while not self._changed.wait_for(lambda: self._comes_to(place), look_again_seconds):
+                    if within_seconds is not None:
+                        return False
+                return True
             finally:
                 self._line.remove(place)
                 self._changed.notify_all()
+
+    def _comes_to(self, place: object) -> bool:
+        return self._line[0] is place and self._lock.acquire(blocking=False)
 
     def _release(self) -> None:
         self._thread = 0

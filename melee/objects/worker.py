@@ -15,9 +15,9 @@ from melee.objects.host import Host
 from melee.objects.listener import CALLERS_AT_MOST, Listener
 from melee.objects.peers import Peers
 from melee.objects.report import Listening, Reports
+from melee.objects.turn import LOOK_AGAIN_SECONDS
 
 GRACE_SECONDS = 10
-LOOK_AGAIN_SECONDS = 60
 _READ_BYTES = 4096
 _SERVER_GONE = "the server is gone"
 
@@ -130,7 +130,7 @@ class Worker:
             connection.send()
             return
         if request := connection.take_request():
-            self._host.run(request, connection.reply)
+            self._host.run(request, connection.reply, connection.is_waited_for)
 
     def _watch(self, connection: CallerConnection, watched: int) -> None:
         """Waits for what the connection needs next; lets go of one whose caller has gone."""

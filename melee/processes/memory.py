@@ -29,12 +29,13 @@ _libc = ctypes.CDLL(None)
 
 def _large_pages() -> Iterator[tuple[int, int]]:
     """The parts of this process's own memory that large pages can hold: where each begins, and its length."""
-    maps = _MAPS.read_text().splitlines() if _MAPS.is_file() else []
-    for line in maps:
+    # In bytes: it names files, whose names are any bytes but the end of a line.
+    maps = _MAPS.read_bytes() if _MAPS.is_file() else b""
+    for line in filter(None, maps.split(b"\n")):
         addresses, rights, _offset, _device, file, *name = line.split()
-        if file != "0" or not rights.startswith("rw") or name == ["[stack]"]:
+        if file != b"0" or not rights.startswith(b"rw") or name == [b"[stack]"]:
             continue
-        first, last = (int(address, 16) for address in addresses.split("-"))
+        first, last = (int(address, 16) for address in addresses.split(b"-"))
         begin = -(-first // _LARGE_PAGE_BYTES) * _LARGE_PAGE_BYTES
         end = last // _LARGE_PAGE_BYTES * _LARGE_PAGE_BYTES
         if end > begin:

@@ -48,7 +48,8 @@ async def spawn(command: Sequence[str], *descriptors: int, folder: Path) -> Proc
 class Supervisor:
     """Keeps one process alive from `start` to `stop`.
 
-    A process that has served is started again at once, one that ends before that after pauses of 0.2, 0.4 … 30 s.
+    A process that has served is started again at once, one that ends before that after pauses of 0.2, 0.4 … 30 s. What
+    it started ends with it, unless that leads a group of its own.
     """
 
     def __init__(self, kept: Kept) -> None:
@@ -84,7 +85,8 @@ class Supervisor:
         if still_there:
             log.process_killed(self._kept.name, self.pid or 0, grace_seconds)
             self._send(signal.SIGKILL)
-        await self._keeping
+        # Whoever gives up waiting does not keep it from ending in order.
+        await asyncio.shield(self._keeping)
 
     async def _keep(self) -> None:
         while not self._is_stopping.is_set():
@@ -107,6 +109,7 @@ class Supervisor:
             self._send(self._last_signal)
         exit_code = await process.wait()
         self._process = None
+        _end_what_it_left(process.pid)
         if not self._is_stopping.is_set():
             log.process_ended(self._kept.name, process.pid, exit_code, self._pause_seconds)
 
@@ -116,3 +119,9 @@ class Supervisor:
         if self._process and self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._process.pid, number)
+
+
+def _end_what_it_left(pid: int) -> None:
+    """Ends the group that a process led. No other process has its id as long as one of the group is there."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)

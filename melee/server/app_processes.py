@@ -55,7 +55,7 @@ class AppProcesses:
             ParentLost, WorkerLost: one of them cannot, or the end came first.
         """
         async with self._changing:
-            self._parent, self._workers = await self._loaded(self._target)
+            self._take_over(*await self._loaded(self._target))
 
     async def children(self) -> Children:
         """The children that serve requests, of an app that is woken if it sleeps; `ParentLost` when it cannot start."""
@@ -102,7 +102,8 @@ class AppProcesses:
             parent, workers = await self._loaded(target)
             await self._living.end(self._workers, before.server.grace_seconds)
             old_parent = self._parent
-            self._target, self._parent, self._workers = target, parent, workers
+            self._target = target
+            self._take_over(parent, workers)
             if old_parent:
                 # No longer than one of its requests may take; the next reload need not wait for that.
                 seconds = before.web.budget_seconds + before.server.grace_seconds
@@ -130,6 +131,11 @@ class AppProcesses:
         parent, workers = RequestParent(target), self._new_workers(target)
         await self._living.load(*workers, parent)
         return parent, workers
+
+    def _take_over(self, parent: RequestParent, workers: list[ObjectWorker]) -> None:
+        self._parent, self._workers = parent, workers
+        for worker in workers:
+            worker.take_over()
 
     async def _woken_parent(self) -> RequestParent:
         async with self._changing:

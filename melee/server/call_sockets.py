@@ -1,10 +1,10 @@
 """The sockets on which objects are called, open as long as the server is there: a call that comes while its worker is
 replaced, or asleep, waits for the next one instead of being refused."""
 
+import asyncio
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from melee.objects.listener import listen
@@ -12,9 +12,8 @@ from melee.objects.shard import Shard, shards
 from melee.project import Project
 
 
-@dataclass(frozen=True)
 class CallSockets:
-    """Where one object worker is called.
+    """Where one object worker is called, and those that take its place.
 
     Args:
         shard: the objects it owns.
@@ -22,13 +21,31 @@ class CallSockets:
         peers: for the app's other workers; None when there are no others.
     """
 
-    shard: Shard
-    callers: socket.socket
-    peers: socket.socket | None
+    def __init__(self, shard: Shard, callers: socket.socket, peers: socket.socket | None) -> None:
+        self.shard, self.callers, self.peers = shard, callers, peers
+        self._is_turning_away = False
 
     @property
     def listening(self) -> list[socket.socket]:
         return [self.callers, *filter(None, [self.peers])]
+
+    def turn_away(self, turns_away: bool) -> None:
+        """Whether callers are told at once that their calls never began, instead of waiting for a worker."""
+        if turns_away == self._is_turning_away:
+            return
+        self._is_turning_away = turns_away
+        loop = asyncio.get_running_loop()
+        for listening in self.listening:
+            if turns_away:
+                loop.add_reader(listening.fileno(), _hang_up, listening)
+            else:
+                loop.remove_reader(listening.fileno())
+
+
+def _hang_up(listening: socket.socket) -> None:
+    with suppress(OSError):
+        caller, _address = listening.accept()
+        caller.close()
 
 
 @contextmanager

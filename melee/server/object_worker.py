@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import socket
 from asyncio.subprocess import Process
 
 import msgspec
@@ -25,7 +24,8 @@ class ObjectWorker:
     """Keeps one object worker alive.
 
     Args:
-        sockets: where it is called. They stay open while no worker runs.
+        sockets: where it is called. They stay open while no worker runs, and during a reload there are two: then only
+            the current one of them, see `take_over`, decides whether callers are turned away.
     """
 
     name = "object worker"
@@ -34,13 +34,15 @@ class ObjectWorker:
         self._project, self._sockets = project, sockets
         self._loop = asyncio.get_running_loop()
         self._supervisor = Supervisor(self)
-        self._is_turning_away = False
+        self._is_current = False
+        self._cannot_serve = False
         self._reading: asyncio.Task[None] | None = None
         self._trial: asyncio.Future[None] | None = None
         self.next_wake_at: float | None = None
         """When it has a timer to fire, as far as it said; while it has said nothing, this is the past."""
 
     def begin(self) -> None:
+        self.take_over()
         self._supervisor.start()
 
     async def load(self) -> None:
@@ -50,18 +52,28 @@ class ObjectWorker:
             WorkerLost: why not.
         """
         self._trial = self._loop.create_future()
-        self.begin()
+        self._supervisor.start()
         await self._trial
+
+    def take_over(self) -> None:
+        """From now on it is meant by those who call; one that was loaded waited until its predecessor had ended."""
+        self._is_current = True
+        self._turn_away(self._cannot_serve)
 
     async def stop(self, grace_seconds: float) -> None:
         """Ends the worker after what it runs; then `next_wake_at` says when one is needed."""
+        # Those who call from now on wait for the next one.
+        self._turn_away(False)
+        self._is_current = False
         await self._supervisor.stop(grace_seconds)
         await self._hear_the_rest()
-        self._turn_away(False)
 
     async def start(self) -> Process:
         await self._hear_the_rest()
         self.next_wake_at = 0
+        if not self._is_current:
+            # It waits for its predecessor again, and may well serve afterwards.
+            self._cannot_serve = False
         reading, writing = os.pipe()
         try:
             descriptors = [writing, *(listening.fileno() for listening in self._sockets.listening)]
@@ -145,19 +157,7 @@ class ObjectWorker:
             log.worker_failed(problem)
 
     def _turn_away(self, turns_away: bool) -> None:
-        """After a start that came to nothing, and until a worker listens, callers are told at once that their calls
-        never began."""
-        if turns_away == self._is_turning_away:
-            return
-        self._is_turning_away = turns_away
-        for listening in self._sockets.listening:
-            if turns_away:
-                self._loop.add_reader(listening.fileno(), _hang_up, listening)
-            else:
-                self._loop.remove_reader(listening.fileno())
-
-
-def _hang_up(listening: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        caller, _address = listening.accept()
-        caller.close()
+        """After a start that came to nothing, and until it listens, nobody is to wait for it."""
+        self._cannot_serve = turns_away
+        if self._is_current:
+            self._sockets.turn_away(turns_away)

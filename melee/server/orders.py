@@ -11,6 +11,9 @@ import msgspec
 from melee.errors import BadInput, NotRunning
 
 _RELOAD = b"reload\n"
+_ORDER_SECONDS_AT_MOST = 10
+# Each of several reloads that wait for one another may load for a minute, and let old calls end.
+_ANSWER_SECONDS_AT_MOST = 600
 
 
 class Answer(msgspec.Struct):
@@ -30,11 +33,13 @@ async def taking_orders(path: Path, reload: Callable[[], Awaitable[str]]) -> Asy
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            if await reader.readline() == _RELOAD:
+            async with asyncio.timeout(_ORDER_SECONDS_AT_MOST):
+                order = await reader.readline()
+            if order == _RELOAD:
                 writer.write(msgspec.json.encode(Answer(await reload())) + b"\n")
                 await writer.drain()
-        except ConnectionError:
-            # Whoever ordered it does not wait for the answer.
+        except (ConnectionError, TimeoutError):
+            # Whoever ordered it does not wait for the answer, or never said what.
             pass
         finally:
             writer.close()
@@ -54,14 +59,19 @@ def order_reload(path: Path) -> None:
 
     Raises:
         NotRunning: no server listens there.
-        BadInput: it cannot be loaded; the old version goes on.
+        BadInput: it cannot be loaded, and the old version goes on; or there is no answer.
     """
     with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(_ANSWER_SECONDS_AT_MOST)
         try:
             connection.connect(str(path))
         except (FileNotFoundError, ConnectionRefusedError):
             raise NotRunning(str(path.parent)) from None
-        line = _answer(connection, _RELOAD)
+        try:
+            line = _answer(connection, _RELOAD)
+        except TimeoutError:
+            problem = f"the server has not answered within {_ANSWER_SECONDS_AT_MOST} s; its log says what it does"
+            raise BadInput(problem) from None
     if not line:
         raise BadInput("the server ended before it had loaded the app anew; its log says why")
     answer = msgspec.json.decode(line, type=Answer)

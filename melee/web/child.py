@@ -30,6 +30,10 @@ class ChildLost(Exception):
 class NotTaken(Exception):
     """A child ended before it took its request, which surely never ran; another child may have it."""
 
+    def __init__(self, pid: int) -> None:
+        super().__init__(f"request child {pid} ended before it took the request")
+        self.pid = pid
+
 
 class _Owner(Protocol):
     def is_done_with(self, child: "RequestChild") -> None: ...
@@ -53,6 +57,14 @@ class RequestChild:
     def is_answering(self) -> bool:
         return self._response is not None
 
+    @property
+    def has_hung_up(self) -> bool:
+        """Whether it has ended, or is about to; nobody may have heard of it yet. It says nothing before a request."""
+        try:
+            return not self._socket.recv(1, socket.MSG_PEEK)
+        except (BlockingIOError, InterruptedError):
+            return False
+
     async def begin(self, request: Request, body: IO[bytes] | None) -> "Response":
         """Hands over a request; raises `NotTaken` when the child ended before."""
         message, descriptors = request_message(request), [body.fileno()] if body else []
@@ -64,7 +76,7 @@ class RequestChild:
             # It has a part of the request at most, and so cannot be given another.
             self._give_up()
             if isinstance(error, ConnectionError):
-                raise NotTaken from None
+                raise NotTaken(self.pid) from None
             raise
         response = self._response = Response()
         self._loop.add_reader(self._socket.fileno(), self._read)
@@ -101,7 +113,7 @@ class RequestChild:
             return False
         except ConnectionResetError:
             # So does the kernel with a connection that closes over bytes nobody read.
-            self._break_off(response, NotTaken())
+            self._break_off(response, NotTaken(self.pid))
             return False
         if not received:
             self._break_off(response)

@@ -47,7 +47,7 @@ class Children:
         """A child for one request; `ParentLost` when there will be none."""
         self._ask_for_spares()
         while child := await self._waiting.get():
-            if child.state is ChildState.WAITING:
+            if child.state is ChildState.WAITING and not child.has_hung_up:
                 child.state = ChildState.SERVING
                 self._ask_for_spares()
                 return child

@@ -7,9 +7,12 @@ a child that died.
 
 import struct
 from enum import IntEnum
+from typing import Annotated
 
 import msgspec
 
+FRAME_BYTES_AT_MOST = 1024 * 1024
+"""A child writes parts of 64 KiB, and a head that browsers read has less."""
 REQUEST_HEADER = struct.Struct(">I")
 FRAME_HEADER = struct.Struct(">BI")
 
@@ -38,12 +41,12 @@ class Request(msgspec.Struct, array_like=True, frozen=True):
 class Head(msgspec.Struct, array_like=True, frozen=True):
     """The beginning of a response."""
 
-    status: int
+    status: Annotated[int, msgspec.Meta(ge=200, lt=600)]
     headers: Headers
 
 
 class NotAResponse(Exception):
-    """What a child sent is no response: it wrote into its connection by itself, or a copy of it answered too."""
+    """What a child sent is no response: the app wrote into the connection by itself."""
 
 
 class Kind(IntEnum):
@@ -80,7 +83,11 @@ def head_frame(head: Head) -> bytes:
 
 
 def read_head(payload: bytes) -> Head:
-    head: Head = _heads.decode(payload)
+    """Raises `NotAResponse`."""
+    try:
+        head: Head = _heads.decode(payload)
+    except msgspec.MsgspecError as error:
+        raise NotAResponse(f"a head that is none: {error}") from error
     return head
 
 
@@ -99,6 +106,8 @@ class FrameReader:
             kind, payload_length = FRAME_HEADER.unpack_from(self._received, begin)
             if kind not in _KINDS:
                 raise NotAResponse(f"a frame of kind {kind}")
+            if payload_length > FRAME_BYTES_AT_MOST:
+                raise NotAResponse(f"a frame of {payload_length} bytes")
             end = begin + length + payload_length
             if len(self._received) < end:
                 break

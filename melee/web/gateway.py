@@ -26,6 +26,9 @@ from melee.web.visit import Receive, Scope, Send, Visit
 
 START_SECONDS = 30
 """How long a request waits for an app that is asleep to start."""
+_TRIES = 5
+"""To how many children a request is given of which none takes it. One may be killed at the wrong moment, or go with its
+parent; when so many end in a row, so will the next."""
 _STATIC = "/static"
 
 
@@ -100,7 +103,7 @@ class Gateway:
             await visit.refuse(503)
         except TimedOut:
             await visit.refuse(504)
-        except ChildLost as lost:
+        except (ChildLost, NotTaken) as lost:
             log.request_lost(visit.id, lost.pid, str(lost))
             await visit.refuse(502)
         except (Gone, ClientLeft):
@@ -110,12 +113,15 @@ class Gateway:
             self._last_asked_at = self._clock.elapsed()
 
     async def _serve_by_a_child(self, visit: Visit, body: Body) -> None:
+        tries_left = _TRIES
         while True:
             await self._slots.take()
+            tries_left -= 1
             try:
                 return await self._relay(visit, await self._begin(visit, body))
             except NotTaken:
-                continue
+                if not tries_left:
+                    raise
 
     async def _begin(self, visit: Visit, body: Body) -> "_Underway":
         """Hands the request to a child, for the slot that was taken."""
@@ -135,10 +141,10 @@ class Gateway:
             children = await self._awake()
             try:
                 child = await children.take()
-                return child, await child.begin(request, body)
-            except (ParentLost, NotTaken):
-                # They ended while they waited, so the request did not leave; there are others, or `awake` says why not.
+            except ParentLost:
+                # It ended while the request waited. There is another, or `awake` says why not.
                 continue
+            return child, await child.begin(request, body)
 
     async def _relay(self, visit: Visit, underway: "_Underway") -> None:
         with underway:

@@ -1,8 +1,8 @@
 """The process that serves a request: a WSGI server with one caller, the gateway."""
 
+import errno
 import io
 import os
-import re
 import socket
 import sys
 from collections.abc import Callable
@@ -12,16 +12,11 @@ from wsgiref.handlers import BaseHandler
 from wsgiref.headers import Headers
 
 from melee import log
-from melee.web.exchange import REQUEST_HEADER, Head, Kind, Request, frame, head_frame, read_request
+from melee.web.exchange import REQUEST_HEADER, Kind, Request, frame, head_frame, read_request
 from melee.web.pages import error_page
+from melee.web.response_head import WITHOUT_BODY, announced_bytes, head_of
 from melee.web.target import WsgiApp
 
-# RFC 9110, sections 15.3.5 and 15.4.5.
-_WITHOUT_BODY = {204, 304}
-_FINAL = range(200, 600)
-# RFC 9110, sections 5.1 and 5.5.
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _PART_BYTES = 64 * 1024
 # CGI gives these two no prefix, see RFC 3875, section 4.1.
 _UNPREFIXED = {"CONTENT_TYPE", "CONTENT_LENGTH"}
@@ -41,13 +36,17 @@ def serve_requests(app: WsgiApp, connection: socket.socket, requests_per_child: 
             # The gateway sees a connection that closes before the end.
             return
         is_last = served == requests_per_child
-        connection.sendall(frame(Kind.LAST_END if is_last else Kind.END))
+        response.send(frame(Kind.LAST_END if is_last else Kind.END))
         if is_last:
             return
 
 
 def _receive(connection: socket.socket) -> tuple[Request, IO[bytes]] | None:
-    """The next request and its body; None when there is none, or the gateway gave up in the middle of it."""
+    """The next request and its body; None when there is none, or the gateway gave up in the middle of it.
+
+    Raises:
+        OSError: the app holds so many descriptors that the kernel dropped the one of the body.
+    """
     try:
         header, descriptors, _flags, _address = socket.recv_fds(connection, REQUEST_HEADER.size, 1)
         header += _exactly(connection, REQUEST_HEADER.size - len(header))
@@ -55,6 +54,8 @@ def _receive(connection: socket.socket) -> tuple[Request, IO[bytes]] | None:
     except (EOFError, ConnectionError):
         return None
     if not descriptors:
+        if len(request.body) != request.body_bytes:
+            raise OSError(errno.EMFILE, "no descriptor is left for the body: the app does not close what it opens")
         return request, io.BytesIO(request.body)
     os.set_inheritable(descriptors[0], False)
     return request, os.fdopen(descriptors[0], "rb")
@@ -98,6 +99,7 @@ class _Response(BaseHandler):
 
     def __init__(self, connection: socket.socket, request: Request, body: IO[bytes]) -> None:
         self._connection, self._request, self._body = connection, request, body
+        self._pid = os.getpid()
         self._unsent: list[bytes] = []
         self._has_begun = False
         self._to_come: int | None = None
@@ -148,7 +150,7 @@ class _Response(BaseHandler):
 
     @property
     def _is_bodiless(self) -> bool:
-        return self._request.method == "HEAD" or int(self.status[:3]) in _WITHOUT_BODY
+        return self._request.method == "HEAD" or int(self.status[:3]) in WITHOUT_BODY
 
     def write(self, data: bytes) -> None:
         # The head waits for the first byte, so that an app that raises before it is answered for.
@@ -174,14 +176,10 @@ class _Response(BaseHandler):
 
     def send_headers(self) -> None:
         self.cleanup_headers()
-        status = int(self.status[:3])
-        if status not in _FINAL:
-            raise ValueError(f"the status {self.status!r} is none that ends a request")
-        if status in _WITHOUT_BODY:
-            del self.headers["content-length"]
-        headers = [_checked(name, value) for name, value in self.headers.items()]
-        self._to_come = None if self._is_bodiless else _length(self.headers)
-        self._unsent.append(head_frame(Head(status, headers)))
+        # The gateway reads it too, even where no body follows.
+        announced = announced_bytes(self.headers)
+        self._to_come = None if self._is_bodiless else announced
+        self._unsent.append(head_frame(head_of(self.status, self.headers)))
         self.headers_sent = self._has_begun = True
 
     def _write(self, data: bytes) -> None:
@@ -198,8 +196,14 @@ class _Response(BaseHandler):
 
     def _flush(self) -> None:
         if self._unsent:
-            self._connection.sendall(b"".join(self._unsent))
+            self.send(b"".join(self._unsent))
             self._unsent.clear()
+
+    def send(self, frames: bytes) -> None:
+        if os.getpid() != self._pid:
+            # The app forked, and both went on. One answer is enough: a second would be that to the next request.
+            os._exit(0)
+        self._connection.sendall(frames)
 
     def log_exception(self, exc_info: Any) -> None:
         log.request_failed(self._request.method, self._request.path.decode("latin-1"), exc_info[1])
@@ -226,20 +230,3 @@ def _header_variables(request: Request) -> dict[str, str]:
     if request.body_bytes or "CONTENT_LENGTH" in variables:
         variables["CONTENT_LENGTH"] = str(request.body_bytes)
     return variables
-
-
-def _checked(name: str, value: str) -> tuple[bytes, bytes]:
-    """A header of a response, as it is sent."""
-    if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
-        raise ValueError(f"{name!r}: {value!r} is no header")
-    return name.lower().encode("latin-1"), value.encode("latin-1")
-
-
-def _length(headers: Headers) -> int | None:
-    """What the headers of a response say of the length of its body."""
-    announced = headers.get("content-length")
-    if announced is None:
-        return None
-    if not announced.isdecimal():
-        raise ValueError(f"'Content-Length': {announced!r} is no length")
-    return int(announced)

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from melee.cli.serve import serve
 from melee.project import ServerConfig
+from melee.web.body import BODY_BYTES_AT_MOST
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "snippets" / "deploy"
@@ -53,6 +55,19 @@ def test_unit_image_and_proxy_serve_at_the_same_port(service: dict[str, str]) ->
     assert command_of_the_image()[-4:] == ["--host", "0.0.0.0", "--port", "8000"]
     assert "\nEXPOSE 8000\n" in CONTAINERFILE
     assert "reverse_proxy 127.0.0.1:8000\n" in (DEPLOY / "Caddyfile").read_text(encoding="utf-8")
+
+
+def test_melee_serve_understands_what_unit_and_image_say_to_it(service: dict[str, str]) -> None:
+    for command, host in ((shlex.split(service["execstart"]), "127.0.0.1"), (command_of_the_image(), "0.0.0.0")):
+        words = command[command.index("serve") + 1 :]
+        with serve.make_context("serve", words) as context:
+            assert (context.params["host"], context.params["port"]) == (host, 8000)
+
+
+def test_the_proxy_takes_as_large_a_body_as_melee() -> None:
+    listed = re.search(r"^ *max_size (\d+)MiB$", (DEPLOY / "Caddyfile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert listed is not None
+    assert int(listed[1]) * 2**20 == BODY_BYTES_AT_MOST
 
 
 def test_the_image_has_all_that_the_board_is_made_of_and_nothing_more() -> None:

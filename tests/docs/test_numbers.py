@@ -49,7 +49,7 @@ PORT = next(option.default for option in serve.params if option.name == "port")
         (SERVING, f"{NUMBERS[WEB.slots]} requests at once"),
         (SERVING, f"after {SERVER.sleep_after_seconds} seconds, if"),
         (SERVING, f"in the next {SERVER.sleep_after_seconds} either"),
-        (SERVING, f"started {AHEAD_SECONDS} seconds ahead"),
+        (SERVING, f"started 1 to {AHEAD_SECONDS} seconds ahead"),
         (SERVING, f"have {SERVER.grace_seconds} seconds to end"),
         (SERVING, f"killed after {SERVER.grace_seconds} seconds, which is just what melee may need"),
         (SERVING, f"after longer and longer ones, up to {PAUSE_SECONDS_AT_MOST} seconds"),

@@ -102,6 +102,12 @@ def test_a_file_of_configuration_that_is_not_utf_8_is_named(folder: Path, write:
         _ = Project.at(folder).config
 
 
+def test_configuration_that_cannot_be_read_is_not_taken_for_none(folder: Path) -> None:
+    (folder / "melee.toml").mkdir()
+    with pytest.raises(BadConfig, match=f"^{folder / 'melee.toml'}: it cannot be read: Is a directory$"):
+        _ = Project.at(folder).config
+
+
 def test_a_folder_without_an_app_says_so(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "missing"):
         with pytest.raises(NotAnApp, match=f"^{folder} is not an app: it has no app.py; name the folder of an app"):

@@ -20,7 +20,7 @@ from melee.objects.durable import Durable
 from melee.objects.host import Host
 from melee.objects.listener import listen
 from melee.objects.protocol import HEADER, read_request, reply_frame
-from melee.objects.request import Call, Destroy, ListIds, ObjectRef, Request, owned_by
+from melee.objects.request import CALL_SECONDS, Call, Count, Destroy, ListIds, ObjectRef, Request, owned_by
 from melee.objects.shard import Shard
 from melee.objects.workers import Workers
 from melee.project import ObjectsConfig
@@ -40,12 +40,19 @@ class Node(Durable):
         for id in ids:
             Node.get(id).ask([])
 
+    def count_all(self) -> int:
+        return Node.count()
+
     def is_over(self) -> bool:
         begun: bool = self.storage.get("begun", False) == self.storage.get("ended", False)
         return begun
 
-    def arm(self) -> None:
-        self.timer(after=60)
+    def arm(self, seconds: float = 60) -> None:
+        self.timer(after=seconds)
+
+    def ask_and_arm(self, id: str, seconds: float) -> None:
+        Node.get(id).ask([])
+        self.timer(after=seconds)
 
     def on_timer(self) -> None:
         self.storage.put("fired when it was over", self.is_over())
@@ -93,8 +100,16 @@ class FarWorker:
 class Here:
     """The host, called by several threads."""
 
-    def __init__(self, host: Host, clock: ManualClock, pool: ThreadPoolExecutor, far: FarWorker) -> None:
+    def __init__(
+        self,
+        host: Host,
+        clock: ManualClock,
+        pool: ThreadPoolExecutor,
+        far: FarWorker,
+        reached: dict[str, Callable[[], Any]],
+    ) -> None:
         self.host, self.clock, self.far, self._pool = host, clock, far, pool
+        self.reached = reached
 
     def submit(self, call: Callable[..., Any], *arguments: Any) -> "Future[Any]":
         return self._pool.submit(call, *arguments)
@@ -109,6 +124,14 @@ class Here:
         """What becomes of a request of the other worker."""
         outcomes: list[Outcome] = []
         self.host.serve_peer(request, lambda: is_wanted, outcomes.append)
+        return outcomes[0] if outcomes else None
+
+    def caller(self, request: Request, is_wanted: bool = True) -> Outcome | None:
+        """What becomes of a request of a caller, as the worker runs it."""
+        outcomes: list[Outcome] = []
+        with self.host.turn:
+            self.host.run(request, outcomes.append, lambda: is_wanted)
+            self.host.commit()
         return outcomes[0] if outcomes else None
 
     def put_off(self, call: Callable[..., Any], *arguments: Any) -> "Future[Any]":
@@ -128,11 +151,12 @@ def here(tmp_path: Path) -> Iterator[Here]:
         far = stack.enter_context(closing(FarWorker(path)))
         peers = stack.enter_context(closing(Workers({1: Client(path, SystemClock())}, 2)))
         folders = tmp_path / "data", tmp_path / "db"
-        host = Host({"Node": Node}, *folders, clock, config, shard=HERE, peers=peers)
+        reached: dict[str, Callable[[], Any]] = {}
+        host = Host({"Node": Node}, *folders, clock, config, lambda point: reached.get(point, int)(), HERE, peers)
         stack.enter_context(closing(host))
         pool = stack.enter_context(ThreadPoolExecutor(8))
         stack.enter_context(owned_by(host))
-        yield Here(host, clock, pool, far)
+        yield Here(host, clock, pool, far, reached)
 
 
 def call(id: str, method: str, *arguments: Any, chain: tuple[str, ...] = ()) -> Call:
@@ -159,13 +183,16 @@ def test_a_call_of_an_object_that_waits_is_put_off_until_that_has_ended(here: He
     assert [waiting.result(timeout=30) for waiting in calls] == [b"true", True]
 
 
-def test_a_call_that_is_put_off_does_not_begin_when_its_caller_has_gone(here: Here) -> None:
+@pytest.mark.parametrize("way", ["peer", "caller"])
+def test_what_is_put_off_does_not_begin_when_its_caller_has_gone(here: Here, way: str) -> None:
     asking = here.ask_far(A, FAR)
-    gone = here.put_off(here.peer, call(A, "arm", chain=(FARTHER,)), False)
+    ask = getattr(here, way)
+    gone = [here.put_off(ask, request, False) for request in (call(A, "arm"), Destroy("Node", A))]
     here.far.answer()
     asking.result(timeout=30)
-    assert gone.result(timeout=30) is None
+    assert [each.result(timeout=30) for each in gone] == [None, None]
     assert here.host.next_wake_at() is None
+    assert Node.get(A).is_over()
 
 
 def test_a_call_that_is_put_off_for_too_long_has_not_run(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,6 +206,16 @@ def test_a_call_that_is_put_off_for_too_long_has_not_run(here: Here, monkeypatch
     here.far.answer()
     assert asking.result(timeout=30) == [A]
     assert here.host.next_wake_at() is None
+
+
+def test_a_call_is_put_off_no_longer_because_other_calls_end_meanwhile(here: Here) -> None:
+    asking = here.ask_far(A, FAR)
+    waiting = here.put_off(here.peer, call(A, "is_over", chain=(FARTHER,)))
+    here.clock.move(CALL_SECONDS)
+    here.peer(call(B, "is_over"))
+    assert "its turn did not come within 30 s" in str(waiting.result(timeout=10))
+    here.far.answer()
+    assert asking.result(timeout=30) == [A]
 
 
 @pytest.mark.parametrize("path", [(A,), (A, B), (A, B, C)])
@@ -222,15 +259,33 @@ def test_an_object_that_only_has_to_read_its_answer_waits_for_nobody(here: Here)
     assert asking.result(timeout=30) == [A]
 
 
-def test_a_timer_does_not_fire_into_a_call_that_waits(here: Here) -> None:
-    Node.get(A).arm()
+def test_a_timer_of_an_object_that_waits_holds_up_no_other_and_fires_when_the_call_has_ended(here: Here) -> None:
+    for id in (A, B):
+        Node.get(id).arm()
     here.clock.move(60)
     asking = here.ask_far(A, FAR)
-    firing = here.put_off(here.host.fire_due)
+    assert here.host.fire_due() == [ObjectRef("Node", B)]
+    assert here.host.next_wake_at() == here.clock.now() + 1
+    here.clock.move(1)
+    assert here.host.fire_due() == []
     here.far.answer()
     asking.result(timeout=30)
-    assert firing.result(timeout=30) == [ObjectRef("Node", A)]
+    assert here.host.next_wake_at() == here.clock.now() - 1
+    assert here.host.fire_due() == [ObjectRef("Node", A)]
     assert Node.get(A).fired_when_it_was_over()
+
+
+def test_a_timer_set_while_an_earlier_one_is_put_off_is_in_the_index_before_it_is_on_disk(here: Here) -> None:
+    asked_at: list[Any] = []
+    Node.get(A).arm()
+    here.clock.move(60)
+    asking = here.submit(Node.get(A).ask_and_arm, FAR, 0.5)
+    here.far.request()
+    here.host.fire_due()
+    here.reached["object committed"] = lambda: asked_at.append(here.host.next_wake_at())
+    here.far.answer()
+    asking.result(timeout=30)
+    assert asked_at == [here.clock.now() + 0.5]
 
 
 def test_an_object_that_waits_stays_in_memory(here: Here) -> None:
@@ -261,3 +316,18 @@ def test_an_object_that_waits_is_destroyed_when_its_call_has_ended(here: Here) -
     assert here.far.request() == ListIds("Node")
     here.far.answer(b'["!", "~"]')
     assert listing.result(timeout=30) == ["!", C, "~"]
+
+
+def test_an_object_whose_id_is_a_star_is_one_among_the_others(here: Here) -> None:
+    assert HERE.owns(ObjectRef("Node", "*"))
+    asking = here.ask_far("*", FAR)
+    assert here.peer(Count("Node")) == b"1"
+    here.far.answer()
+    assert asking.result(timeout=30) == ["*"]
+    counting = here.submit(Node.get(A).count_all)
+    assert here.far.request() == Count("Node")
+    # It waits for a number and not for the object, which may wait for it.
+    waiting = here.put_off(here.peer, call("*", "ask", [A]))
+    here.far.answer(b"2")
+    assert counting.result(timeout=30) == 4
+    assert msgspec.json.decode(waiting.result(timeout=30)) == ["*", A]

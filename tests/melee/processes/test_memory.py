@@ -55,12 +55,13 @@ print(refused, kilobytes_in_large_pages() - before, large[:] == bytes(8 * 2**20)
         ("200000-800000 r--p 00000000 00:00 0 ", []),
         ("200000-800000 rw-p 00000000 fe:00 1234 /usr/lib/libpython3.11.so", []),
         ("200000-800000 rw-p 00000000 00:00 0 [stack]", []),
+        (b"200000-800000 rw-p 00000000 fe:00 1234 /usr/lib/\xe9\r\x1c 1.so".decode("latin-1"), []),
     ],
 )
 def test_only_this_process_s_own_memory_in_whole_large_pages_is_moved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, maps: str, found: list[tuple[int, int]]
 ) -> None:
-    (tmp_path / "maps").write_text(f"{maps}\n")
+    (tmp_path / "maps").write_text(f"{maps}\n", encoding="latin-1", newline="")
     monkeypatch.setattr(memory, "_MAPS", tmp_path / "maps")
     assert list(memory._large_pages()) == found
 

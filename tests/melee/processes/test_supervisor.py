@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from melee.processes.supervisor import PAUSE_SECONDS_AT_MOST, Supervisor, spawn
-from tests.melee.processes.forking import is_running
+from tests.melee.processes.forking import children_of, is_running, wait_for_end
 from tests.melee.processes.kept import WAIT_SECONDS, MovedLoop, Program, keeping
 
 HANGS = "import os, signal; os.write({there}, b'.'); signal.pause()"
 HANGS_ON = "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.write({there}, b'.'); signal.pause()"
+STARTS_ANOTHER = "import os, signal; os.fork() or os.write({there}, b'.'); signal.alarm(120); signal.pause()"
 ENDS = "import os; os.write({there}, b'.'); os._exit(3)"
 
 
@@ -150,6 +151,23 @@ def test_one_whose_grace_time_ends_while_it_starts_is_killed() -> None:
     keeping(HANGS, test)
 
 
+def test_whoever_gives_up_waiting_for_the_end_does_not_prevent_it() -> None:
+    async def test(program: Program, supervisor: Supervisor) -> None:
+        program.may_start.clear()
+        supervisor.start()
+        await program.is_starting.wait()
+        stopping = asyncio.create_task(supervisor.stop(0))
+        # No grace time is left after both have had their turn, and the process is still being started.
+        await asyncio.wait([stopping], timeout=0.1)
+        stopping.cancel()
+        await asyncio.wait([stopping])
+        program.may_start.set()
+        await supervisor.stop(WAIT_SECONDS)
+        assert len(program.pauses) == 1
+
+    keeping(HANGS, test)
+
+
 def test_one_that_is_stopped_in_a_pause_does_not_wait_for_its_end() -> None:
     async def test(program: Program, supervisor: Supervisor) -> None:
         supervisor.start()
@@ -178,6 +196,19 @@ def test_one_that_may_end_is_not_told_to_and_none_follows_it() -> None:
         assert len(program.pauses) == 1
 
     keeping(HANGS, test)
+
+
+def test_what_a_process_started_ends_with_it() -> None:
+    async def test(program: Program, supervisor: Supervisor) -> None:
+        supervisor.start()
+        await program.is_there()
+        assert supervisor.pid
+        left = children_of(supervisor.pid)
+        assert len(left) == 1
+        os.kill(supervisor.pid, signal.SIGKILL)
+        await asyncio.to_thread(wait_for_end, *left)
+
+    keeping(STARTS_ANOTHER, test)
 
 
 def test_one_that_was_never_started_can_be_stopped() -> None:

@@ -12,7 +12,7 @@ APP = (
 import os
 import time
 
-from flask import request
+from flask import request, url_for
 from lib.counter import Counter
 from melee import App
 from melee.errors import ObjectError
@@ -23,6 +23,11 @@ app = App(__name__)
 @app.get("/")
 def version():
     return "version 1"
+
+
+@app.get("/client")
+def client():
+    return f"{request.remote_addr} {request.scheme} {url_for('version', _external=True)}"
 
 
 @app.get("/hit/<id>")

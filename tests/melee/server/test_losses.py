@@ -1,14 +1,16 @@
 """What a server keeps alive dies all the same; callers and visitors notice as little as can be."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.melee.cli.small_app import PATIENCE_SECONDS
+from tests.melee.cli.small_app import PATIENCE_SECONDS, melee
 from tests.melee.gate import Gate
 from tests.melee.server.conftest import WriteApp
 from tests.melee.server.load import Load
 from tests.melee.server.served import RETRY_AFTER, Answer, ServerUnderTest, pid_of
+from tests.melee.server.served_app import edit
 
 pytestmark = pytest.mark.slow
 
@@ -66,6 +68,27 @@ def test_calls_are_refused_at_once_while_no_worker_can_start(app: WriteApp) -> N
         (folder / "data" / "moved").rename(broken)
         server.wait_for("object worker listens")
         assert server.ask("hit/a") == Answer(200, "2", None)
+
+
+def test_they_are_refused_at_once_by_the_next_version_whose_worker_cannot_start_either(
+    app: WriteApp, gate: Gate
+) -> None:
+    folder = app()
+    (folder / "data").mkdir()
+    (folder / "data" / "objects").write_text("a file where a folder should be")
+    with ServerUnderTest(folder) as server, ThreadPoolExecutor(1) as commands:
+        assert server.ask().status == 200
+        waits = f"import sys\nif 'melee.web' in sys.orig_argv:\n    wait_at({gate.path!r})\n"
+        edit(folder / "app.py", "app = App(__name__)", f"{waits}app = App(__name__)")
+        reloading = commands.submit(melee, "reload", folder)
+        with gate.reached():
+            # The workers of both versions try, and only those of the next one often.
+            for _ in range(4):
+                server.wait_for("the object worker cannot serve")
+        assert reloading.result().returncode == 0
+        began_at = time.monotonic()
+        assert server.ask("hit/a") == Answer(500, "ObjectUnavailable", None)
+        assert time.monotonic() - began_at < 15
 
 
 def test_an_app_that_breaks_while_it_sleeps_is_unavailable_until_it_is_mended(app: WriteApp) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from melee.errors import BadInput, NotRunning
+from melee.server import orders
 from melee.server.orders import order_reload, taking_orders
 
 
@@ -19,6 +20,23 @@ def ordered(path: Path, reload: Callable[[], Awaitable[str]]) -> None:
             await asyncio.to_thread(order_reload, path)
 
     asyncio.run(serve())
+
+
+def answer_to(order: bytes, path: Path) -> bytes:
+    """All that comes back from a server to whom this is said, while the connection stays open."""
+
+    async def reload() -> str:
+        raise AssertionError("nobody ordered it")
+
+    async def serve() -> bytes:
+        async with asyncio.timeout(30), taking_orders(path, reload):
+            reader, writer = await asyncio.open_unix_connection(path)
+            writer.write(order)
+            answer = await reader.read()
+            writer.close()
+            return answer
+
+    return asyncio.run(serve())
 
 
 def test_an_order_is_done_before_it_is_answered(tmp_path: Path) -> None:
@@ -63,20 +81,21 @@ def test_nobody_else_may_give_orders(tmp_path: Path) -> None:
 
 
 def test_an_order_that_is_none_is_not_answered(tmp_path: Path) -> None:
-    path = tmp_path / "orders"
+    assert answer_to(b"dance\n", tmp_path / "orders") == b""
 
-    async def reload() -> str:
-        raise AssertionError("nobody ordered it")
 
-    async def serve() -> bytes:
-        async with asyncio.timeout(30), taking_orders(path, reload):
-            reader, writer = await asyncio.open_unix_connection(path)
-            writer.write(b"dance\n")
-            answer = await reader.read()
-            writer.close()
-            return answer
+def test_a_server_that_does_not_answer_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(orders, "_ANSWER_SECONDS_AT_MOST", 0.1)
+    with socket.socket(socket.AF_UNIX) as stopped:
+        stopped.bind(str(tmp_path / "orders"))
+        stopped.listen()
+        with pytest.raises(BadInput, match=r"^the server has not answered within 0\.1 s; its log says what it does$"):
+            order_reload(tmp_path / "orders")
 
-    assert asyncio.run(serve()) == b""
+
+def test_whoever_comes_without_an_order_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(orders, "_ORDER_SECONDS_AT_MOST", 0.1)
+    assert answer_to(b"", tmp_path / "orders") == b""
 
 
 @pytest.mark.parametrize("reads_the_order", [True, False])

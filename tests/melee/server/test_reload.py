@@ -80,6 +80,22 @@ def test_a_version_that_does_not_load_is_refused_in_one_line(app: WriteApp, file
         assert melee("reload", folder).returncode == 0
 
 
+def test_a_version_whose_melee_toml_cannot_be_read_is_refused_in_one_line(app: WriteApp) -> None:
+    folder = app()
+    with ServerUnderTest(folder) as server:
+        assert server.ask().status == 200
+        (folder / "melee.toml").unlink()
+        (folder / "melee.toml").symlink_to(folder / "melee.toml")
+        refused = melee("reload", folder)
+        assert refused.returncode == 1
+        problem = f"{folder / 'melee.toml'}: it cannot be read: Too many levels of symbolic links"
+        assert refused.stderr == f"melee: the old version goes on: {problem}\n"
+        server.process.send_signal(signal.SIGHUP)
+        for _order in range(2):
+            server.wait_for("app cannot be loaded anew; the old version goes on")
+        assert server.ask().status == 200
+
+
 def test_sighup_reloads_too(app: WriteApp) -> None:
     folder = app()
     with ServerUnderTest(folder) as server:

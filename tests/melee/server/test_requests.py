@@ -35,7 +35,8 @@ def test_requests_beyond_their_budget_end_with_all_that_they_started(app: WriteA
         pids = {pid_of(held.enter_context(gate.reached())) for _ in range(8)}
         assert pids <= server.processes()
         assert [future.result().status for future in hanging] == [504] * 4
-        assert not pids & server.processes()
+        # The kernel takes its time with those that nobody waits for.
+        assert not server.left_after(pids)
         assert server.ask() == Answer(200, "version 1", None)
 
 

@@ -26,7 +26,10 @@ APP = (
     WAIT_AT
     + '''
 import os
+import resource
 from pathlib import Path
+
+leaked = []
 
 
 class Closing(list):
@@ -49,10 +52,17 @@ def app(environ, start_response):
         if copy == 0:
             os._exit(0)
     if path == "/twice":
-        os.fork()
+        copy = os.fork()
+        if copy == 0 and query:
+            wait_at(query)
+        start_response("200 OK", [("Content-Type", "text/plain")])
+        return [str(copy).encode()]
     if path == "/break":
         start_response("200 OK", [("Content-Type", "text/plain")])(b"begun")
         os._exit(3)
+    if path == "/leak":
+        resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+        leaked.extend(os.dup(1) for _ in range(100 - len(os.listdir("/proc/self/fd")) + 1))
     if path == "/length":
         start_response("200 OK", [("Content-Type", "text/plain")])
         return [str(len(environ["wsgi.input"].read())).encode()]
@@ -76,9 +86,10 @@ def app(environ, start_response):
 class Behind:
     """A request parent that the gateway has started for its first request, and its children."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, config: WebConfig) -> None:
         (folder / "guests.py").write_text(APP)
-        self._folder = folder
+        (folder / "melee.toml").write_text(f"[web]\nrequests_per_child = {config.requests_per_child}\n")
+        self._folder, self._config = folder, config
         self._children: Children | None = None
         self.process: subprocess.Popen[bytes] | None = None
         self.problem = ""
@@ -92,7 +103,7 @@ class Behind:
             with theirs:
                 arguments = command("guests:app", theirs)
                 self.process = subprocess.Popen(arguments, pass_fds=[theirs.fileno()], cwd=self._folder)
-            self._children = Children(ours, spares=2, stay=False)
+            self._children = Children(ours, self._config.slots, stay=self._config.requests_per_child != 1)
         await self._children.loaded
         return self._children
 
@@ -149,8 +160,9 @@ def behind_gateway(folder: Path, says: Sequence[str] = (), **web: Any) -> Iterat
     """
     written, logged_before = StringIO(), structlog.get_config()
     log.to_json(written)
-    parent = Behind(folder)
-    gateway = Gateway(parent.awake, WebConfig(**web), folder / "static", SystemClock())
+    config = WebConfig(**web)
+    parent = Behind(folder, config)
+    gateway = Gateway(parent.awake, config, folder / "static", SystemClock())
     try:
         with serving(gateway, says) as server:
             try:

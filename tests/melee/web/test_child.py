@@ -9,7 +9,7 @@ from tempfile import TemporaryFile
 import pytest
 
 from melee.web.child import ChildLost, ChildState, NotTaken, RequestChild, Response
-from melee.web.exchange import REQUEST_HEADER, Head, Kind, frame, head_frame, read_request
+from melee.web.exchange import FRAME_BYTES_AT_MOST, REQUEST_HEADER, Head, Kind, frame, head_frame, read_request
 from tests.melee.web.served import get
 from tests.melee.web.stock import begun, in_loop, whole
 
@@ -190,6 +190,11 @@ def test_a_reader_that_gives_up_leaves_a_response_to_come() -> None:
         [HEAD, frame(Kind.END), HEAD],
         [HEAD, b"\x09\x00\x00\x00\x00"],
         [b"printed by the app"],
+        [b"\x01\x00\x00\x00\x02no"],
+        [frame(Kind.HEAD, b"")],
+        [head_frame(Head(99, []))],
+        [HEAD, frame(Kind.BODY, bytes(FRAME_BYTES_AT_MOST + 1))[:100]],
+        [b"\x01rinted by the app"],
     ],
 )
 def test_a_child_that_sends_what_is_no_response_is_lost(frames: list[bytes]) -> None:

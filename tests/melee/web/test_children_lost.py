@@ -86,6 +86,18 @@ def test_a_child_that_died_before_it_was_given_a_request_did_not_take_it() -> No
     with_children(test)
 
 
+def test_a_child_that_died_is_not_given_out_though_nobody_has_heard_of_it() -> None:
+    async def test(children: Observed, _parent: int) -> None:
+        dead = await children.hears(Forked)
+        os.kill(dead.pid, signal.SIGKILL)
+        wait_for_end(dead.pid)
+        child = await children.take()
+        assert child.pid != dead.pid
+        assert await whole(await begun(child)) == str(child.pid).encode()
+
+    with_children(test, spares=1)
+
+
 def test_a_child_that_is_given_a_part_of_a_request_is_killed() -> None:
     async def test(children: Observed, _parent: int) -> None:
         child = await children.take()
@@ -178,10 +190,10 @@ def test_nothing_that_comes_with_the_end_is_looked_at() -> None:
 
 def test_a_parent_that_hangs_up_is_noticed_when_it_is_asked() -> None:
     async def test(children: Children, parent: Channel) -> None:
-        _fork(parent).close()
-        child = await children.take()
-        parent.close()
-        child.kill()
+        with _fork(parent):
+            child = await children.take()
+            parent.close()
+            child.kill()
         assert children.lost.result().startswith("it does not answer (")
         with pytest.raises(ParentLost, match="it does not answer"):
             await children.take()

@@ -10,6 +10,7 @@ import pytest
 
 from melee.project import WebConfig
 from tests.melee.gate import Gate
+from tests.melee.processes.forking import wait_for_end
 from tests.melee.web.behind_gateway import GatewayUnderTest, behind_gateway
 from tests.melee.web.serving import answer, until_closed
 
@@ -85,11 +86,22 @@ def test_a_response_that_breaks_off_is_not_taken_for_whole(tmp_path: Path) -> No
     assert not received.endswith(b"0\r\n\r\n")
 
 
-def test_a_process_that_answers_too_does_not_spoil_the_next_request(gateway: GatewayUnderTest) -> None:
-    """Which of the two is first, and how much of it is there when the other begins, is up to the kernel."""
-    for _request in range(10):
-        with gateway.begin("/twice", headers="Connection: close\r\n") as client:
-            until_closed(client)
+@pytest.mark.parametrize("requests_per_child", [1, 0])
+def test_a_copy_of_a_process_does_not_answer_whichever_of_the_two_is_first(
+    tmp_path: Path, requests_per_child: int
+) -> None:
+    with behind_gateway(tmp_path, slots=1, requests_per_child=requests_per_child) as gateway:
+        for _request in range(10):
+            status, _headers, copy = gateway.ask("/twice")
+            assert (status, int(copy) > 0) == (200, True)
+            assert gateway.ask("/next")[2] == b"/next"
+
+
+def test_a_copy_of_a_process_that_stays_does_not_answer_the_next_visitor(tmp_path: Path, gate: Gate) -> None:
+    with behind_gateway(tmp_path, slots=1, requests_per_child=0) as gateway:
+        copy = int(gateway.ask(f"/twice?{gate.path}")[2])
+        gate.reached().close()
+        wait_for_end(copy)
         assert gateway.ask("/next")[2] == b"/next"
 
 
@@ -152,6 +164,14 @@ def test_a_client_that_reads_slowly_holds_no_slot(gateway: GatewayUnderTest) -> 
 def test_a_large_body_reaches_the_app_whole(gateway: GatewayUnderTest) -> None:
     body = os.urandom(2**20)
     assert gateway.ask("/length", "POST", f"Content-Length: {len(body)}\r\n", body)[2] == b"1048576"
+
+
+def test_a_body_for_which_the_app_left_no_descriptor_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    body = os.urandom(2**20)
+    with behind_gateway(tmp_path, slots=1, requests_per_child=0) as gateway:
+        assert gateway.ask("/leak")[0] == 200
+        assert gateway.ask("/length", "POST", f"Content-Length: {len(body)}\r\n", body)[0] == 502
+        assert gateway.ask("/length", "POST", f"Content-Length: {len(body)}\r\n", body)[2] == b"1048576"
 
 
 def test_a_body_that_is_too_large_is_refused_before_it_comes(gateway: GatewayUnderTest) -> None:

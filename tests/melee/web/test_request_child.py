@@ -112,6 +112,13 @@ def test_a_large_body_is_read_from_its_file() -> None:
         assert answer_of(app, given, body).body == b"b'0123456789' 9999990"
 
 
+def test_a_child_that_lost_the_descriptor_of_a_body_ends_and_says_why() -> None:
+    with served(says("never asked"), requests_per_child=0) as child:
+        child.ask(get(method="POST", body_bytes=100_000))
+        assert child.answer().end is None
+    assert "no descriptor is left" in str(child.error)
+
+
 def test_a_body_that_nobody_reads_is_not_the_next_request() -> None:
     app = Flask(__name__)
     app.add_url_rule("/", "index", lambda: "here", methods=["GET", "POST"])

@@ -132,6 +132,7 @@ def test_an_app_may_change_its_mind_before_the_body() -> None:
     assert (answer_of(app).status, answer_of(app).body) == (409, b"sorry")
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize(
     ("status", "headers", "fault"),
     [
@@ -140,6 +141,8 @@ def test_an_app_may_change_its_mind_before_the_body() -> None:
         ("200 OK", [("X-Name", "\u20ac")], "is no header"),
         ("200 OK", [("Content-Length", "many")], "is no length"),
         ("200 OK", [("Content-Length", "-1")], "is no length"),
+        ("304 Not Modified", [("Content-Length", "many")], "is no length"),
+        ("200 OK", [("Content-Length", "1"), ("Content-Length", "2")], "'1', '2' is no length"),
         ("200 OK", [("Connection", "close")], "Hop-by-hop"),
         ("101 Switching Protocols", [], "none that ends a request"),
         ("999 OK", [], "none that ends a request"),
@@ -147,12 +150,14 @@ def test_an_app_may_change_its_mind_before_the_body() -> None:
         (200, [], "Status"),
     ],
 )
-def test_a_head_that_is_none_is_a_fault_of_the_app(status: Any, headers: list[tuple[str, str]], fault: str) -> None:
+def test_a_head_that_is_none_is_a_fault_of_the_app(
+    method: str, status: Any, headers: list[tuple[str, str]], fault: str
+) -> None:
     def app(_environ: Environ, start_response: Start) -> list[bytes]:
         start_response(status, headers)
         return [b"x"]
 
-    answer, raised = answer_and_fault(app)
+    answer, raised = answer_and_fault(app, get(method=method))
     assert (answer.status, answer.end) == (500, Kind.LAST_END)
     assert fault in raised
 

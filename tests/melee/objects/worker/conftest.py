@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from melee.testing import WorkerUnderTest
+from tests.conftest import write_app
 from tests.melee.gate import WAIT_AT, Gate
+from tests.melee.objects.worker.several import NODES, Several, several
 
 APP = '''
 import os
@@ -121,3 +123,14 @@ def worker(app: Path, tmp_path: Path) -> Iterator[WorkerUnderTest]:
 def gate(tmp_path: Path) -> Iterator[Gate]:
     with Gate(tmp_path / "gate") as gate:
         yield gate
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Path:
+    return write_app(tmp_path / "nodes", NODES)
+
+
+@pytest.fixture
+def two(nodes: Path, tmp_path: Path) -> Iterator[Several]:
+    with several(nodes, tmp_path / "data", 2) as workers:
+        yield workers

@@ -14,7 +14,85 @@ from melee.objects.request import ObjectRef, owned_by
 from melee.objects.shard import Shard, shards
 from melee.objects.workers import workers_of
 from melee.project import Project
+from tests.melee.gate import WAIT_AT
 from tests.melee.objects.worker.started import Started
+
+NODES = (
+    WAIT_AT
+    + '''
+import os
+import sqlite3
+from melee import App, Durable
+
+app = App(__name__)
+
+
+class Node(Durable):
+    def pid(self):
+        self.storage.put("called", True)
+        return os.getpid()
+
+    def ask(self, path):
+        """Calls the first of the path, which calls the next; returns who has been called."""
+        self.storage.put("begun", self.storage.get("begun", 0) + 1)
+        further = Node.get(path[0]).ask(path[1:]) if path else []
+        self.storage.put("ended", self.storage.get("ended", 0) + 1)
+        return [self.id, *further]
+
+    def ask_after(self, gate, path):
+        wait_at(gate)
+        return self.ask(path)
+
+    def ask_until(self, file, path):
+        """Calls along the path without a pause until there is such a file; returns how often."""
+        times = 0
+        while not os.path.exists(file):
+            Node.get(path[0]).ask(path[1:])
+            times += 1
+        return times
+
+    def relay(self, path, gate, further):
+        """Passes a call on along the path, whose last object waits at the gate and calls further."""
+        if len(path) == 1:
+            return Node.get(path[0]).ask_after(gate, further)
+        return Node.get(path[0]).relay(path[1:], gate, further)
+
+    def times(self):
+        return [self.storage.get("begun", 0), self.storage.get("ended", 0)]
+
+    def ask_who_looks(self, id, file):
+        self.storage.put("begun", 7)
+        return Node.get(id).look(file)
+
+    def look(self, file):
+        return sqlite3.connect(file).execute("SELECT value FROM _melee_values WHERE key = 'begun'").fetchone()[0]
+
+    def listed(self):
+        return [Node.list(), Node.count()]
+
+    def end(self, id):
+        return Node.destroy(id)
+
+    def end_caller(self, id):
+        return Node.get(id).end(self.id)
+
+    def exit(self):
+        os._exit(3)
+
+    def ask_who_exits(self, id):
+        Node.get(id).exit()
+
+    def arm_another(self, id, seconds):
+        Node.get(id).arm(seconds)
+
+    def arm(self, seconds):
+        self.timer(after=seconds)
+
+    def on_timer(self):
+        self.storage.put("ended", self.storage.get("ended", 0) + 100)
+'''
+)
+"""The source of an app whose objects call each other along paths."""
 
 
 class Several:

@@ -1,8 +1,5 @@
 """Two workers that share an app's objects: who owns what, calls across, and what the loss of one means."""
 
-import subprocess
-import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,99 +9,16 @@ import pytest
 from melee.clock import SystemClock
 from melee.errors import AlreadyRunning, Deadlock, ObjectCallError, ObjectError, OutcomeUnknown
 from melee.objects.files import file_of
-from melee.objects.report import Listening, Loaded
+from melee.objects.report import Listening
 from melee.objects.request import ObjectRef
 from melee.objects.running import CHAIN_AT_MOST
 from melee.objects.shard import Shard
 from melee.store.lock import FolderLock
 from melee.testing import AppUnderTest, ManualClock
-from tests.conftest import write_app
-from tests.melee.gate import WAIT_AT, Gate
+from tests.melee.gate import Gate
 from tests.melee.objects.worker.several import Several, several
 
 pytestmark = pytest.mark.slow
-
-APP = '''
-import os
-import sqlite3
-from melee import App, Durable
-
-app = App(__name__)
-
-
-class Node(Durable):
-    def pid(self):
-        self.storage.put("called", True)
-        return os.getpid()
-
-    def ask(self, path):
-        """Calls the first of the path, which calls the next; returns who has been called."""
-        self.storage.put("begun", self.storage.get("begun", 0) + 1)
-        further = Node.get(path[0]).ask(path[1:]) if path else []
-        self.storage.put("ended", self.storage.get("ended", 0) + 1)
-        return [self.id, *further]
-
-    def ask_after(self, gate, path):
-        wait_at(gate)
-        return self.ask(path)
-
-    def relay(self, path, gate, further):
-        """Passes a call on along the path, whose last object waits at the gate and calls further."""
-        if len(path) == 1:
-            return Node.get(path[0]).ask_after(gate, further)
-        return Node.get(path[0]).relay(path[1:], gate, further)
-
-    def times(self):
-        return [self.storage.get("begun", 0), self.storage.get("ended", 0)]
-
-    def ask_who_looks(self, id, file):
-        self.storage.put("begun", 7)
-        return Node.get(id).look(file)
-
-    def look(self, file):
-        return sqlite3.connect(file).execute("SELECT value FROM _melee_values WHERE key = 'begun'").fetchone()[0]
-
-    def listed(self):
-        return [Node.list(), Node.count()]
-
-    def end(self, id):
-        return Node.destroy(id)
-
-    def end_caller(self, id):
-        return Node.get(id).end(self.id)
-
-    def exit(self):
-        os._exit(3)
-
-    def ask_who_exits(self, id):
-        Node.get(id).exit()
-
-    def arm_another(self, id, seconds):
-        Node.get(id).arm(seconds)
-
-    def arm(self, seconds):
-        self.timer(after=seconds)
-
-    def on_timer(self):
-        self.storage.put("ended", self.storage.get("ended", 0) + 100)
-'''
-
-
-@pytest.fixture
-def app(tmp_path: Path) -> Path:
-    return write_app(tmp_path / "app", WAIT_AT + APP)
-
-
-@pytest.fixture
-def two(app: Path, tmp_path: Path) -> Iterator[Several]:
-    with several(app, tmp_path / "data", 2) as workers:
-        yield workers
-
-
-@pytest.fixture
-def gate(tmp_path: Path) -> Iterator[Gate]:
-    with Gate(tmp_path / "gate") as gate:
-        yield gate
 
 
 def test_each_object_lives_in_the_worker_that_owns_it(two: Several) -> None:
@@ -248,56 +162,27 @@ def test_a_worker_that_is_lost_in_a_call_leaves_its_caller_in_another_worker_to_
     assert two.get("Node", here).ask([]) == [here]
 
 
-def test_workers_that_stop_at_once_finish_the_calls_between_them(two: Several, gate: Gate) -> None:
-    """A worker that waits for a peer serves its peers until that answers."""
-    paths = [[two.id_in(0), two.id_in(1, but=1)], [two.id_in(1), two.id_in(0, but=1)]]
-    with ThreadPoolExecutor(2) as callers:
-        calls = [callers.submit(two.get("Node", path[0]).ask_after, gate.path, path[1:]) for path in paths]
-        waiting = [gate.reached() for _ in paths]
-        for worker in two.workers:
-            worker.stop()
-        for each in waiting:
-            each.close()
-        assert [call.result(timeout=30) for call in calls] == paths
-    assert [worker.exit_code() for worker in two.workers] == [0, 0]
-
-
-def test_a_worker_that_stops_serves_its_peers_as_long_as_it_waits_for_one(two: Several, gate: Gate) -> None:
-    first, second = two.workers
-    path, further = [two.id_in(0), two.id_in(1, but=1)], [two.id_in(0, but=1)]
-    with ThreadPoolExecutor(1) as callers:
-        calling = callers.submit(two.get("Node", two.id_in(1)).relay, path, gate.path, further)
-        with gate.reached():
-            first.stop()
-            # With nothing to do of its own it would end now; a peer's call is under way in it.
-            with pytest.raises(subprocess.TimeoutExpired):
-                first.process.wait(timeout=0.5)
-        assert calling.result(timeout=25) == [path[1], *further]
-    assert first.exit_code() == 0
-    assert second.process.poll() is None
-
-
 @pytest.mark.parametrize("numbers", [(1, 2, 3, 1)])
 def test_another_number_of_workers_keeps_every_object_and_timer(
-    app: Path, tmp_path: Path, numbers: tuple[int, ...]
+    nodes: Path, tmp_path: Path, numbers: tuple[int, ...]
 ) -> None:
     ids = sorted(map(str, range(12)))
     for times, workers in enumerate(numbers):
-        with several(app, tmp_path / "data", workers) as served:
+        with several(nodes, tmp_path / "data", workers) as served:
             assert served.cls("Node").list() == (ids if times else [])
             for id in ids:
                 node = served.get("Node", id)
                 node.ask([])
                 node.arm(3600)
                 assert node.times() == [times + 1, times + 1]
-    with AppUnderTest(app, data=tmp_path / "data", clock=ManualClock(SystemClock().now() + 4000)) as all_of_them:
+    with AppUnderTest(nodes, data=tmp_path / "data", clock=ManualClock(SystemClock().now() + 4000)) as all_of_them:
         assert sorted(all_of_them.fire_due()) == sorted(f"Node/{id}" for id in ids)
 
 
-def test_workers_of_layouts_that_overlap_keep_each_other_out(app: Path, tmp_path: Path) -> None:
-    with several(app, tmp_path / "data", 2) as two:
+def test_workers_of_layouts_that_overlap_keep_each_other_out(nodes: Path, tmp_path: Path) -> None:
+    with several(nodes, tmp_path / "data", 2) as two:
         with pytest.raises(AlreadyRunning) as caught:
-            AppUnderTest(app, data=tmp_path / "data").__enter__()
+            AppUnderTest(nodes, data=tmp_path / "data").__enter__()
         assert caught.value.pid in {worker.process.pid for worker in two.workers}
         for shard, pids in ((Shard(0, 3), {0}), (Shard(1, 3), {0, 1}), (Shard(2, 3), {1})):
             with pytest.raises(AlreadyRunning) as caught:
@@ -306,37 +191,6 @@ def test_workers_of_layouts_that_overlap_keep_each_other_out(app: Path, tmp_path
         two.workers[1].stop()
         two.workers[1].exit_code()
         FolderLock(two.project.data, slots=Shard(2, 3).slots).release()
-
-
-def test_no_call_fails_while_both_workers_are_replaced(two: Several) -> None:
-    paths = [[two.id_in(0), two.id_in(1, but=1)], [two.id_in(1), two.id_in(0, but=1)]]
-    is_over, ended = threading.Event(), threading.Semaphore(0)
-
-    def call_until_it_is_over(path: list[str]) -> int:
-        calls = 0
-        while not is_over.is_set():
-            assert two.get("Node", path[0]).ask(path[1:]) == path
-            calls += 1
-            ended.release()
-        return calls
-
-    with ThreadPoolExecutor(len(paths)) as callers:
-        calling = [callers.submit(call_until_it_is_over, path) for path in paths]
-        try:
-            for _ in range(2):
-                before, two.workers = two.workers, [two.start(number) for number in (0, 1)]
-                for worker in two.workers:
-                    assert worker.report() == Loaded()
-                for worker in before:
-                    worker.stop()
-                assert [worker.exit_code() for worker in before] == [0, 0]
-                for _ in range(20):
-                    assert ended.acquire(timeout=30)
-        finally:
-            is_over.set()
-        made = [call.result(timeout=30) for call in calling]
-    for path, calls in zip(paths, made, strict=True):
-        assert [two.get("Node", id).times() for id in path] == [[calls, calls]] * 2
 
 
 def test_a_chain_over_workers_has_an_end(two: Several) -> None:
