@@ -153,7 +153,7 @@ def name_set_by(statement: ast.stmt) -> str:
 def read_sources(folder: Path) -> tuple[list[Source], list[Finding]]:
     """Every module of the app in a folder, and a finding for each file that is not Python, by file.
 
-    Left out are `tests/`, `data/`, hidden folders, and virtual environments.
+    Left out are `tests/` and `data/`, whatever is hidden, and virtual environments.
     """
     sources, findings = [], []
     for path in _python_files(folder):
@@ -175,7 +175,10 @@ def _python_files(folder: Path) -> Iterator[Path]:
             and not (is_top and name in _NOT_OF_THE_APP)
             and not Path(place, name, "pyvenv.cfg").exists()
         )
-        yield from (Path(place, name) for name in sorted(names) if name.endswith(".py"))
+        for name in sorted(names):
+            # An editor leaves links that lead nowhere, and reading a pipe would have no end.
+            if name.endswith(".py") and not name.startswith(".") and Path(place, name).is_file():
+                yield Path(place, name)
 
 
 def _read(path: Path, file: str) -> Source | Finding:

@@ -29,7 +29,12 @@ def build(app: Path) -> None:
       melee build
       melee build board
     """
-    found = build_app(Project.at(app))
+    refuse_mistakes(Project.at(app))
+
+
+def refuse_mistakes(project: Project) -> None:
+    """Builds an app; if it has mistakes, prints them and ends the command."""
+    found = build_app(project)
     for finding in found:
         click.echo(visible(str(finding)))
     if found:

@@ -67,7 +67,8 @@ def read_spec(cls: type, base: type) -> ClassSpec:
 def parameter_spec(place: str, parameter: inspect.Parameter) -> ParameterSpec:
     """One parameter of a public method; raises `DefinitionError` when no caller could give it."""
     if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-        raise DefinitionError(place, f"parameter {parameter} is not positional; arguments cross by position, so take a plain parameter")
+        problem = f"parameter {parameter} is not positional, as what crosses must be; take a plain parameter"
+        raise DefinitionError(place, problem)
     default = ""
     if parameter.default is not parameter.empty:
         try:

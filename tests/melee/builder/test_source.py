@@ -2,6 +2,7 @@
 Python."""
 
 import ast
+import os
 from pathlib import Path
 
 import pytest
@@ -27,9 +28,11 @@ def test_what_is_served_is_read_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "env" / "pyvenv.cfg").write_text("")
     (tmp_path / "lib" / "notes.txt").write_text("import celery")
     (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / ".#app.py").symlink_to("somebody@somewhere.1")
+    os.mkfifo(tmp_path / "lib" / "pipe.py")
     sources, findings = read_sources(tmp_path)
     assert findings == []
-    assert [source.file for source in sources if source.file != ".hidden.py"] == [
+    assert [source.file for source in sources] == [
         "app.py",
         "jobs/a.py",
         "lib/__init__.py",
