@@ -299,6 +299,7 @@ def test_what_the_class_itself_refuses_is_found_where_it_stands(tmp_path: Path, 
         ("Counter", "Counter", "Counter is not JSON-shaped; pass its id"),
         ("When", "When", "datetime is not JSON-shaped"),
         ("Annotated[bytes, 'x']", "bytes", "base64"),
+        ("typing_extensions.Annotated[bytes, 'x']", "bytes", "base64"),
     ],
 )
 def test_an_annotation_that_cannot_cross_is_found_and_told_what_to_pass(
@@ -306,7 +307,7 @@ def test_an_annotation_that_cannot_cross_is_found_and_told_what_to_pass(
 ) -> None:
     text = f"""
 from __future__ import annotations
-import datetime as _, uuid, enum, lib.other
+import datetime as _, uuid, enum, lib.other, typing_extensions
 import datetime
 from dataclasses import dataclass
 from decimal import Decimal as Decimal

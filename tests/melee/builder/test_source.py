@@ -106,6 +106,8 @@ def test_a_place_counts_characters_from_one() -> None:
         ("nothing", ""),
         ("print()", ""),
         ("import a\na().b", ""),
+        ("import a\ndef f():\n    global a\n    a = a.b\n''", "a.b"),
+        ("import a\ndef f():\n    a = 1\n    a.b\n''", ""),
         ("import a\n(lambda a: a.b)", ""),
         ("import a\n[a for a in ()]", ""),
     ],
@@ -115,6 +117,9 @@ def test_a_name_stands_for_what_python_would_find(text: str, meaning: str) -> No
     last = source.tree.body[-1]
     assert isinstance(last, ast.Expr)
     expression = last.value
+    if isinstance(expression, ast.Constant):
+        # What matters stands in the function before it.
+        expression = next(node for node in ast.walk(source.tree) if isinstance(node, ast.Attribute))
     if isinstance(expression, ast.Lambda):
         expression = expression.body
     elif isinstance(expression, ast.ListComp):
