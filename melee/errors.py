@@ -107,7 +107,7 @@ class DefinitionError(BadInput, TypeError):
 
 @dataclass(eq=False)
 class MigrationError(BadInput):
-    """A migration fails, or was changed after it ran. Only the database it belongs to cannot be used until then."""
+    """A migration fails (`file` is `path:line:column` then) or was changed after it ran; nothing uses its database."""
 
     file: str
     statement: str
@@ -143,10 +143,11 @@ class TimerError(MeleeError, ValueError):
 
 @dataclass(eq=False)
 class DatabaseError(MeleeError):
-    """SQLite refused a statement. `statement` is its text, `problem` what SQLite says."""
+    """SQLite refused a statement. `problem` is what it says; `position`, an index in the text, where; 0 if unknown."""
 
     statement: str
     problem: str
+    position: int = 0
 
     def __str__(self) -> str:
         return f"{self.problem} in: {self.statement}" if self.statement else self.problem

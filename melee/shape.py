@@ -12,6 +12,23 @@ from melee.errors import ShapeError
 
 DEPTH_AT_MOST = 100
 BYTES_AT_MOST = 32 * 1024 * 1024
+INSTEAD = {
+    "datetime": "pass an ISO string or a number",
+    "date": "pass an ISO string",
+    "time": "pass an ISO string",
+    "timedelta": "pass value.total_seconds()",
+    "tuple": "pass a list",
+    "set": "pass a list",
+    "frozenset": "pass a list",
+    "bytes": "pass text, or base64 of it",
+    "bytearray": "pass text, or base64 of it",
+    "Decimal": "pass str(value)",
+    "Path": "pass str(value)",
+    "PosixPath": "pass str(value)",
+    "UUID": "pass str(value)",
+}
+"""What to pass in place of a value that may not cross, by the name of its type."""
+
 _INT_AT_LEAST, _INT_AT_MOST = -(2**63), 2**63 - 1
 
 _encoder = msgspec.json.Encoder()
@@ -98,18 +115,7 @@ def _refused(where: str, path: tuple[str | int, ...], problem: str) -> ShapeErro
 
 def _instead(value: Any) -> str:
     """What to pass in its place, by the name of the type, so that nothing has to be imported to know it."""
-    known = {
-        "datetime": "pass an ISO string or a number",
-        "date": "pass an ISO string",
-        "timedelta": "pass value.total_seconds()",
-        "tuple": "pass a list",
-        "set": "pass a list",
-        "frozenset": "pass a list",
-        "bytes": "pass text, or base64 of it",
-        "Decimal": "pass str(value)",
-        "UUID": "pass str(value)",
-    }
     for base in (str, int, float, list, dict):
         if isinstance(value, base):
             return f"pass a plain {base.__name__}"
-    return known.get(type(value).__name__, "pass str, int, float, bool, None, lists, and dicts with str keys")
+    return INSTEAD.get(type(value).__name__, "pass str, int, float, bool, None, lists, and dicts with str keys")

@@ -17,6 +17,7 @@ from werkzeug.serving import make_server
 from werkzeug.wsgi import ClosingIterator
 
 from melee import log
+from melee.builder.build import build
 from melee.cli.alone import alone_on
 from melee.cli.listening import listen, url_of
 from melee.cli.reloading import Sources, Stop, begin_anew, inherited_descriptors
@@ -24,7 +25,7 @@ from melee.cli.words import visible
 from melee.clock import SystemClock
 from melee.errors import BadInput
 from melee.objects.host import Host
-from melee.objects.hosting import hosted, write_handles
+from melee.objects.hosting import hosted
 from melee.project import Project
 from melee.store.lock import FolderLock
 
@@ -47,7 +48,8 @@ def dev(app: Path, host: str, port: int, no_reload: bool) -> None:
     """Serve the app in folder APP (default: this one) for development.
 
     Errors open Flask's debugger in the browser. Durable objects live in this process; their timers are looked at
-    about once a second. An edit of the code, db/, templates/ or melee.toml starts it again. Ctrl-C stops it.
+    about once a second. What `melee build` finds is printed, and does not keep the app from running. An edit of the
+    code, db/, templates/ or melee.toml starts it again. Ctrl-C stops it.
 
     \b
     Examples:
@@ -113,7 +115,8 @@ def _load(project: Project) -> _WsgiApp:
     sys.dont_write_bytecode = True
     app: _WsgiApp = project.load().app
     _ = project.config
-    write_handles(project)
+    for finding in build(project):
+        click.echo(f"melee build: {visible(str(finding))}", err=True)
     return app
 
 

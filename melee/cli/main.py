@@ -2,6 +2,7 @@
 
 import click
 
+from melee.cli.build import build
 from melee.cli.dev import dev
 from melee.cli.objects import objects
 from melee.cli.serve import reload, serve
@@ -40,6 +41,7 @@ def main() -> None:
     First steps:
       melee dev                              serve the app in this folder
       melee dev board --port 8000            serve the app in ./board on another port
+      melee build board                      what is wrong with it, before it runs
       melee serve board                      serve it for visitors
       melee reload board                     serve its new version
       melee objects                          which durable objects it has
@@ -49,6 +51,7 @@ def main() -> None:
     """
 
 
+main.add_command(build)
 main.add_command(dev)
 main.add_command(objects)
 main.add_command(serve)

@@ -210,7 +210,7 @@ def sql(context: click.Context, class_name: str, id: str, sql: str, as_json: boo
 
 
 def _one_statement(sql: str) -> str:
-    found = [statement for _line, statement in statements(sql)]
+    found = [statement for _index, statement in statements(sql)]
     if len(found) != 1:
         raise BadInput(f"{len(found)} statements were given; give one, such as SELECT * FROM days")
     return found[0]

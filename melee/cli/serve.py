@@ -9,6 +9,7 @@ import uvloop
 
 from melee import log
 from melee.cli.alone import alone_on
+from melee.cli.build import refuse_mistakes
 from melee.cli.listening import listen, url_of
 from melee.cli.words import visible
 from melee.clock import SystemClock
@@ -31,9 +32,10 @@ from melee.web.target import AppFolder, Target, target_named
 def serve(app: str, host: str, port: int) -> None:
     """Serve APP for its visitors: each request in a process of its own.
 
-    APP is an app's folder (default: this one), or any WSGI app as MODULE:CALLABLE. An app that nobody visits goes to
-    sleep; a request or a timer of its objects wakes it. Ctrl-C or SIGTERM stops it, after the requests that are being
-    served. SIGHUP, or `melee reload`, serves a new version.
+    APP is an app's folder (default: this one), or any WSGI app as MODULE:CALLABLE. A folder is checked first, as
+    `melee build` does; with a mistake in it nothing is served. An app that nobody visits goes to sleep; a request or
+    a timer of its objects wakes it. Ctrl-C or SIGTERM stops it, after the requests that are being served. SIGHUP, or
+    `melee reload`, serves a new version.
 
     \b
     Examples:
@@ -43,6 +45,8 @@ def serve(app: str, host: str, port: int) -> None:
     """
     target = target_named(app, Path())
     _ = target.config
+    if isinstance(target, AppFolder):
+        refuse_mistakes(target.project)
     log.to_standard_output()
     allow_many_descriptors()
     alone = alone_on(target.project.data) if isinstance(target, AppFolder) else contextlib.nullcontext()
@@ -79,8 +83,8 @@ def _say_what_is_served(target: Target, url: str) -> None:
 def reload(app: Path) -> None:
     """Have the server of the app in folder APP (default: this one) serve what is on disk now.
 
-    No request fails: those that are being served end with the old version. If the new version does not load, the old
-    one goes on, and this command says why.
+    No request fails: those that are being served end with the old version. If the new version has mistakes, as `melee
+    build` finds them, or does not load, the old one goes on, and this command says why.
 
     \b
     Example:

@@ -1,7 +1,7 @@
 """From an app's folder to a host of its objects: its classes, its data, its clock."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import tzinfo
 from pathlib import Path
@@ -14,6 +14,7 @@ from melee.objects.handles import render
 from melee.objects.host import Host
 from melee.objects.request import owned_by, underscored
 from melee.objects.shard import Shard
+from melee.objects.spec import ClassSpec
 from melee.objects.workers import peers_of
 from melee.project import Project, is_code_of
 
@@ -77,9 +78,9 @@ def hosted(
             peers.close()
 
 
-def write_handles(project: Project) -> None:
-    """Writes `.melee/objects.py`, when it says something else than the classes do now."""
-    source = render(cls.spec for cls in classes_below(project.folder).values())
+def write_handles(project: Project, specs: Iterable[ClassSpec]) -> None:
+    """Writes `.melee/objects.py`, when it says something else than these classes offer."""
+    source = render(sorted(specs, key=lambda spec: (spec.module, spec.name)))
     file = project.handles_file
     if not file.is_file() or file.read_text(encoding="utf-8") != source:
         file.parent.mkdir(exist_ok=True)

@@ -1,6 +1,7 @@
 """What a class derived from `Durable` offers to callers, read from the class; refuses what cannot be called."""
 
 import inspect
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from types import FunctionType
@@ -15,7 +16,9 @@ RESERVED = frozenset({"id", "storage", "timer", "cancel_timer", "log"})
 HOOKS = frozenset({"setup", "on_timer"})
 """Methods that melee calls, and callers cannot."""
 
-_NOT_PLAIN = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+NOT_PLAIN = "async methods and generators cannot be called from elsewhere; write a plain one"
+
+_KINDS_NOT_PLAIN = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
 
 
 @dataclass(frozen=True)
@@ -58,15 +61,51 @@ def read_spec(cls: type, base: type) -> ClassSpec:
         if ancestor is not base and issubclass(ancestor, base):
             found |= _functions(ancestor)
     methods = [_method(cls, name, function) for name, function in found.items()]
-    public = [method for method in methods if not method.name.startswith("_") and method.name not in HOOKS]
-    return ClassSpec(cls.__name__, cls.__module__, tuple(public))
+    return ClassSpec(cls.__name__, cls.__module__, tuple(method for method in methods if is_offered(method.name)))
+
+
+def parameter_spec(place: str, parameter: inspect.Parameter) -> ParameterSpec:
+    """One parameter of a public method; raises `DefinitionError` when no caller could give it."""
+    if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+        problem = f"parameter {parameter} is not positional, as what crosses must be; take a plain parameter"
+        raise DefinitionError(place, problem)
+    default = ""
+    if parameter.default is not parameter.empty:
+        try:
+            shape.encode(parameter.default, f"the default of {parameter.name}")
+        except ShapeError as error:
+            raise DefinitionError(place, str(error)) from error
+        default = repr(parameter.default)
+    return ParameterSpec(parameter.name, annotation_text(parameter.annotation), default)
+
+
+def annotation_text(annotation: Any) -> str:
+    """An annotation as source text; empty when there is none."""
+    if annotation is inspect.Signature.empty:
+        return ""
+    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+
+
+def check_name(place: str, name: str) -> None:
+    """Raises `DefinitionError` when a class may not define this name."""
+    if name in RESERVED:
+        raise DefinitionError(place, f"`{name}` is what every durable object has from melee; choose another name")
+
+
+def check_called_by_melee(place: str, name: str, parameters: Iterable[inspect.Parameter]) -> None:
+    """Raises `DefinitionError` when melee could not call this method."""
+    if name in HOOKS | {"__init__"} and any(parameter.default is parameter.empty for parameter in parameters):
+        raise DefinitionError(place, f"melee calls {name} without arguments; take none")
+
+
+def is_offered(name: str) -> bool:
+    """Whether callers can call a method of this name."""
+    return not name.startswith("_") and name not in HOOKS
 
 
 def _functions(cls: type) -> dict[str, FunctionType]:
     for name, value in vars(cls).items():
-        if name in RESERVED:
-            problem = f"`{name}` is what every durable object has from melee; choose another name"
-            raise DefinitionError(_place(cls, name, value), problem)
+        check_name(_place(cls, name, value), name)
     return {
         name: value
         for name, value in vars(cls).items()
@@ -76,43 +115,13 @@ def _functions(cls: type) -> dict[str, FunctionType]:
 
 def _method(cls: type, name: str, function: FunctionType) -> MethodSpec:
     place = _place(cls, name, function)
-    if any(is_special(function) for is_special in _NOT_PLAIN):
-        raise DefinitionError(place, "async methods and generators cannot be called from elsewhere; write a plain one")
+    if any(is_special(function) for is_special in _KINDS_NOT_PLAIN):
+        raise DefinitionError(place, NOT_PLAIN)
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())[1:]
-    for parameter in parameters:
-        _check(place, parameter)
-    if name in HOOKS | {"__init__"} and any(parameter.default is parameter.empty for parameter in parameters):
-        raise DefinitionError(place, f"melee calls {name} without arguments; take none")
-    return MethodSpec(
-        name,
-        tuple(
-            ParameterSpec(
-                parameter.name,
-                _source(parameter.annotation),
-                "" if parameter.default is parameter.empty else repr(parameter.default),
-            )
-            for parameter in parameters
-        ),
-        _source(signature.return_annotation),
-        inspect.getdoc(function) or "",
-    )
-
-
-def _check(place: str, parameter: inspect.Parameter) -> None:
-    if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-        raise DefinitionError(place, f"parameter {parameter} is not positional; arguments cross processes by position")
-    if parameter.default is not parameter.empty:
-        try:
-            shape.encode(parameter.default, f"the default of {parameter.name}")
-        except ShapeError as error:
-            raise DefinitionError(place, str(error)) from error
-
-
-def _source(annotation: Any) -> str:
-    if annotation is inspect.Signature.empty:
-        return ""
-    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    specs = tuple(parameter_spec(place, parameter) for parameter in parameters)
+    check_called_by_melee(place, name, parameters)
+    return MethodSpec(name, specs, annotation_text(signature.return_annotation), inspect.getdoc(function) or "")
 
 
 def _place(cls: type, name: str, value: Any) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from melee import log
 from melee.errors import BadInput
+from melee.server.building import check_build
 from melee.server.call_sockets import CallSockets
 from melee.server.living import Living
 from melee.server.object_worker import ObjectWorker
@@ -91,14 +92,17 @@ class AppProcesses:
     async def reload(self) -> None:
         """Serves what is on disk now, without failing a request.
 
-        The new processes load the app while the old ones serve. Then the object workers hand over, and after them the
-        request parent; its children finish what they serve.
+        The app is built first. The new processes load it while the old ones serve. Then the object workers hand over,
+        and after them the request parent; its children finish what they serve.
 
         Raises:
-            BadInput, ParentLost, WorkerLost: the new app does not load, or the end came first. The old one goes on.
+            BadInput, ParentLost, WorkerLost: the new app has mistakes or does not load, or the end came first. The old
+                one goes on.
         """
         async with self._changing:
             target, before = self._read_anew(), self._target.config
+            if isinstance(target, AppFolder):
+                await check_build(target.project)
             parent, workers = await self._loaded(target)
             await self._living.end(self._workers, before.server.grace_seconds)
             old_parent = self._parent

@@ -1,6 +1,7 @@
 """A connection to one SQLite file: settings that keep the promises, errors in words, and what an app may not do."""
 
 import os
+import re
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -29,6 +30,8 @@ _READING_PRAGMAS = {"foreign_key_check", "foreign_key_list", "integrity_check", 
 _READING_PRAGMAS |= {"index_info", "index_list", "index_xinfo", "table_info", "table_list", "table_xinfo"}
 # Until the transaction ends only, for migrations that rebuild a table.
 _HARMLESS_PRAGMAS = _READING_PRAGMAS | {"defer_foreign_keys"}
+_NAME_AT_THE_END = re.compile(r"(?:: | named )(\S+)$")
+_TEXT_OR_COMMENT = r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/"
 
 
 class Connection:
@@ -139,9 +142,24 @@ class Connection:
             raise DatabaseError(sql, f"the dict of parameters has no {error}") from error
         except (TypeError, OverflowError, UnicodeEncodeError) as error:
             raise DatabaseError(sql, f"{error}; pass None, bool, int (64 bits), float, str or bytes") from error
-        if len(set(names)) < len(names):
-            raise DatabaseError(sql, f"two columns have one name in {names}; give one another name with AS")
+        _check_distinct(names, sql)
         return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def prepare(self, sql: str) -> tuple[str | None, ...]:
+        """Refuses a statement of an app that `execute` would refuse, and does not run it.
+
+        Returns the names of its parameters in order, None for each `?`.
+        """
+        # It takes longer to import than a request may; only the build step has that time.
+        from apsw.ext import query_info
+
+        self._check_process()
+        try:
+            details = query_info(self._sqlite, sql)
+        except (apsw.Error, UnicodeEncodeError) as error:
+            raise _translated(error, sql, self._explain(error)) from error
+        _check_distinct([column[0] for column in details.description], sql)
+        return details.bindings_names
 
     def _as_own(self, statement: Callable[[], _Result]) -> _Result:
         before, self._is_own_statement = self._is_own_statement, True
@@ -154,7 +172,7 @@ class Connection:
         if os.getpid() != self._pid:
             raise WrongProcess(str(self.path), self._pid, os.getpid())
 
-    def _explain(self, error: apsw.Error) -> str:
+    def _explain(self, error: Exception) -> str:
         refusal, self._refusal = self._refusal, ""
         return refusal if isinstance(error, apsw.AuthError) and refusal else str(error)
 
@@ -178,7 +196,12 @@ def _refusal(action: int, names: tuple[str | None, ...]) -> str:
     return ""
 
 
-def _translated(error: apsw.Error, sql: str, problem: str) -> DatabaseError:
+def _check_distinct(names: list[str], sql: str) -> None:
+    if len(set(names)) < len(names):
+        raise DatabaseError(sql, f"two columns have one name in {names}; give one another name with AS")
+
+
+def _translated(error: Exception, sql: str, problem: str) -> DatabaseError:
     kinds: list[tuple[type[apsw.Error], type[DatabaseError]]] = [
         (apsw.ConstraintError, ConstraintError),
         (apsw.FullError, DatabaseFull),
@@ -187,4 +210,16 @@ def _translated(error: apsw.Error, sql: str, problem: str) -> DatabaseError:
         (apsw.AuthError, StatementRefused),
     ]
     kind = next((ours for theirs, ours in kinds if isinstance(error, theirs)), DatabaseError)
-    return kind(sql, problem)
+    return kind(sql, problem, _position(error, sql))
+
+
+def _position(error: Exception, sql: str) -> int:
+    offset = getattr(error, "error_offset", -1)
+    if offset >= 0:
+        return len(sql.encode()[:offset].decode(errors="ignore"))
+    # For some mistakes SQLite names the name and not the place: "no such table: dais".
+    name = _NAME_AT_THE_END.search(str(error))
+    if not name:
+        return 0
+    pattern = rf"(?is){_TEXT_OR_COMMENT}|(?<!\w)({re.escape(name[1])})(?!\w)"
+    return next((found.start() for found in re.finditer(pattern, sql) if found[1]), 0)

@@ -71,28 +71,38 @@ def migrate(connection: Connection, database: Database, migrations: list[Migrati
 
 
 def statements(sql: str) -> Iterator[tuple[int, str]]:
-    """Each statement of a script with the line it begins on, counted from 1."""
-    begins_at, text = 1, ""
+    """Each statement of a script with the index in the script at which it begins."""
+    begins_at, text = 0, ""
     for part in re.findall(r"[^;]*;|[^;]+$", sql):
         text += part
         # A `;` may stand inside a string, a comment or the body of a trigger; SQLite knows which.
         if apsw.complete(text):
-            blank = len(text) - len(text.lstrip())
             if text.strip(" \n\t\r;"):
-                yield begins_at + text[:blank].count("\n"), text.strip()
-            begins_at, text = begins_at + text.count("\n"), ""
+                yield begins_at + _blank(text), text.strip()
+            begins_at, text = begins_at + len(text), ""
     if text.strip():
-        blank = len(text) - len(text.lstrip())
-        yield begins_at + text[:blank].count("\n"), text.strip()
+        yield begins_at + _blank(text), text.strip()
+
+
+def place(text: str, index: int) -> tuple[int, int]:
+    """Line and column of a character, from 1."""
+    return text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)
+
+
+def _blank(text: str) -> int:
+    return len(text) - len(text.lstrip())
 
 
 def _text(path: Path) -> str:
     try:
         # Some editors begin a file with a mark that SQLite does not read.
-        return path.read_text(encoding="utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         problem = f"it is not UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8"
         raise MigrationError(str(path), "", problem) from error
+    if "\0" in text:
+        raise MigrationError(str(path), "", "it holds NUL characters, as UTF-16 does; save it as UTF-8")
+    return text
 
 
 def _ledger(connection: Connection) -> dict[int, tuple[str, str]]:
@@ -113,11 +123,12 @@ def _run(connection: Connection, database: Database, migration: Migration) -> No
         if migration.number in _ledger(connection):
             # Another process ran it while this one waited for the lock.
             return
-        for line, statement in statements(migration.sql):
+        for index, statement in statements(migration.sql):
             try:
                 database.run(statement)
             except DatabaseError as error:
-                where = f"{migration.path}:{line}"
+                line, column = place(migration.sql, index + error.position)
+                where = f"{migration.path}:{line}:{column}"
                 raise MigrationError(where, " ".join(statement.split()), error.problem) from error
         connection.own(
             "CREATE TABLE IF NOT EXISTS _melee_migrations "

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from melee.errors import NotAnApp
-from melee.objects.hosting import write_handles
 from melee.project import Config, Project, config_in, problem_of
 
 WsgiApp = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -40,7 +39,6 @@ class AppFolder:
 
     def load(self) -> WsgiApp:
         app: WsgiApp = self.project.load().app
-        write_handles(self.project)
         return app
 
 

@@ -63,11 +63,11 @@ def migrated(migrations: Path, database: Path, root: Path, last: Path | None = N
 def prepare(block: Block, database: Path) -> None:
     connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
     try:
-        for line, statement in statements(block.text):
+        for index, statement in statements(block.text):
             try:
                 apsw.ext.query_info(connection, statement)
             except apsw.Error as error:
                 reason = f"{error} in: {' '.join(statement.split())}; correct the statement"
-                raise NotProvenError(reason, line - 1) from error
+                raise NotProvenError(reason, block.text.count("\n", 0, index)) from error
     finally:
         connection.close()

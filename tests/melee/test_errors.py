@@ -24,8 +24,8 @@ EXAMPLES: dict[str, MeleeError] = {
     "lib/stats.py:3: Stats.id: choose another name": errors.DefinitionError(
         "lib/stats.py:3: Stats.id", "choose another name"
     ),
-    '001_days.sql:2: near "TABEL": syntax error in: CREATE TABEL days': errors.MigrationError(
-        "001_days.sql:2", "CREATE TABEL days", 'near "TABEL": syntax error'
+    '001_days.sql:2:8: near "TABEL": syntax error in: CREATE TABEL days': errors.MigrationError(
+        "001_days.sql:2:8", "CREATE TABEL days", 'near "TABEL": syntax error'
     ),
     "Stats.hit argument 1: bytes is not JSON-shaped; pass text": errors.ShapeError(
         "Stats.hit argument 1", "bytes is not JSON-shaped; pass text"

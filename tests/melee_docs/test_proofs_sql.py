@@ -27,7 +27,7 @@ def test_a_migration_is_applied_after_those_before_it(project: AProject) -> None
 def test_a_migration_that_fails_is_named_with_its_statement(project: AProject) -> None:
     project.write(f"{OBJECT}/003_bad.sql", "CREATE INDEX a ON days (views);\nCREATE INDEX b ON days (missing);\n")
     problem = project.prove(project.block_of(f"{OBJECT}/003_bad.sql", language="sql")).problem
-    assert problem.startswith(f"{OBJECT}/003_bad.sql:2: ")
+    assert problem.startswith(f"{OBJECT}/003_bad.sql:2:25: ")
     assert "missing" in problem
 
 

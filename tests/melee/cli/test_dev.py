@@ -172,6 +172,18 @@ def test_the_handles_of_the_app_can_be_read_while_it_runs(folder: Path) -> None:
     assert "def hit(self)" in handles
 
 
+def test_what_the_build_step_finds_is_printed_at_each_start_and_the_app_runs(folder: Path) -> None:
+    with DevServer(folder) as server:
+        assert server.get() == (200, "1 visits")
+        assert not any("melee build" in line for line in server.printed)
+        (folder / "app.py").write_text(
+            f"{APP.replace(' visits', ' people')}\nimport threading\nthreading.Timer(0, print)\n"
+        )
+        found = server.wait_for("melee build: app.py:")
+        assert "threading.Timer: a thread ends with" in found
+        assert "people" in server.get_until("people")
+
+
 def test_an_idle_object_is_unloaded(folder: Path) -> None:
     (folder / "melee.toml").write_text("[objects]\nidle_seconds = 0.1\n")
     with DevServer(folder) as server:

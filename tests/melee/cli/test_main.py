@@ -25,7 +25,16 @@ def test_the_installed_script_is_the_same_command() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["dev"], ["serve"], ["reload"], ["objects"], ["objects", "show"], ["objects", "export"], ["objects", "sql"]],
+    [
+        ["build"],
+        ["dev"],
+        ["serve"],
+        ["reload"],
+        ["objects"],
+        ["objects", "show"],
+        ["objects", "export"],
+        ["objects", "sql"],
+    ],
 )
 def test_the_help_of_each_command_has_an_example_of_it(arguments: list[str]) -> None:
     shown = CliRunner().invoke(main, [*arguments, "--help"])

@@ -62,7 +62,6 @@ def test_any_wsgi_callable_is_served_from_the_folder_it_is_in(tmp_path: Path, mo
     ("source", "problem"),
     [
         ("import nothing_like_it\n", "app.py:1: ModuleNotFoundError: No module named 'nothing_like_it'"),
-        ("def (\n", "app.py:1: SyntaxError: invalid syntax"),
         ("raise SystemExit(0)\n", "app.py:1: SystemExit: 0"),
         ("\n", "app.py defines no `app`; write `app = App(__name__)`"),
     ],
@@ -77,6 +76,20 @@ def test_an_app_that_does_not_load_is_one_line_and_nothing_is_left(folder: Path,
     assert complaints[0].startswith("melee: ")
     assert complaints[0].endswith(f"{problem}\n")
     assert not Project.at(folder).orders.exists()
+
+
+def test_an_app_with_mistakes_is_not_started(folder: Path) -> None:
+    with (folder / "app.py").open("a") as app:
+        app.write("\nimport celery\ndef (\n")
+    with (folder / "lib" / "more.py").open("w") as more:
+        more.write("import threading\nthreading.Timer(1, print)\n")
+    said = melee("serve", folder, "--port", "0")
+    first, second = said.stdout.splitlines()
+    assert (said.returncode, said.stderr) == (1, "")
+    assert first.startswith("app.py:")
+    assert "SyntaxError" in first
+    assert second.startswith("lib/more.py:2:1: threading.Timer: ")
+    assert not (folder / "data").exists()
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from melee import now
 from melee.errors import DefinitionError
 from melee.objects.hosting import classes_below, write_handles
+from melee.objects.spec import ClassSpec
 from melee.project import Project
 from melee.testing import AppUnderTest
 from tests.conftest import write_app
@@ -56,15 +57,19 @@ def test_two_classes_that_would_share_a_folder_are_refused(tmp_path: Path) -> No
 def test_the_handles_are_written_once_and_anew_when_a_class_changed(tmp_path: Path) -> None:
     stats = "from melee import App, Durable\napp = App(__name__)\nclass Stats(Durable):\n"
     project = Project.at(write_app(tmp_path, f"{stats}    def hit(self): ...\n"))
+
+    def specs() -> list[ClassSpec]:
+        return [cls.spec for cls in classes_below(tmp_path).values()]
+
     project.load()
-    write_handles(project)
+    write_handles(project, specs())
     assert "def hit(self)" in project.handles_file.read_text()
     # A tool that watches the folder is not told of a change that is none.
     os.utime(project.handles_file, (0, 0))
-    write_handles(project)
+    write_handles(project, specs())
     assert project.handles_file.stat().st_mtime == 0
     write_app(tmp_path, f"{stats}    def hit_twice(self): ...\n")
     project.load()
-    write_handles(project)
+    write_handles(project, specs())
     assert "def hit_twice(self)" in project.handles_file.read_text()
     assert "def hit(self)" not in project.handles_file.read_text()

@@ -44,7 +44,7 @@ def test_a_migration_that_fails_makes_its_objects_unusable_and_no_others(
     open_host(Broken, Counter)
     with pytest.raises(MigrationError) as raised:
         Broken.get("x").hello()
-    assert raised.value.file == f"{file}:3"
+    assert raised.value.file == f"{file}:3:13"
     assert raised.value.statement == "INSERT INTO nowhere VALUES (1);"
     assert "no such table: nowhere" in str(raised.value)
     assert (Broken.count(), Counter.get("a").add()) == (0, 1)

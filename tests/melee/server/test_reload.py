@@ -80,6 +80,44 @@ def test_a_version_that_does_not_load_is_refused_in_one_line(app: WriteApp, file
         assert melee("reload", folder).returncode == 0
 
 
+MISTAKE = "lib/more.py:3:1: threading.Thread: a thread ends with the process of its request"
+
+
+@pytest.mark.parametrize(("times", "others"), [(1, "\n"), (3, " (and 2 more; `melee build` prints all)\n")])
+def test_a_version_with_mistakes_is_refused_before_any_of_it_runs(app: WriteApp, times: int, others: str) -> None:
+    folder = app()
+    with ServerUnderTest(folder) as server:
+        assert server.ask().status == 200
+        edit(folder / "app.py", "version 1", "version 2")
+        edit(folder / "app.py", "app = App(__name__)", "import lib.more\napp = App(__name__)")
+        more = "import threading\nopen('ran', 'w').close()\n" + "threading.Thread(target=print)\n" * times
+        (folder / "lib" / "more.py").write_text(more)
+        refused = melee("reload", folder)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert refused.stderr.startswith(f"melee: the old version goes on: {MISTAKE}")
+        assert refused.stderr.endswith(others)
+        server.process.send_signal(signal.SIGHUP)
+        for _order in range(2):
+            assert MISTAKE in server.wait_for("app cannot be loaded anew; the old version goes on")
+        assert server.ask() == Answer(200, "version 1", None)
+        assert not (folder / "ran").exists()
+        (folder / "lib" / "more.py").write_text("")
+        assert melee("reload", folder).returncode == 0
+        assert server.ask().body == "version 2"
+
+
+def test_a_build_step_that_fails_is_no_reason_to_serve_the_new_version(app: WriteApp) -> None:
+    folder = app()
+    with ServerUnderTest(folder) as server:
+        assert server.ask().status == 200
+        (folder / ".melee" / "objects.py").unlink()
+        (folder / ".melee" / "objects.py").mkdir()
+        refused = melee("reload", folder)
+        assert refused.stderr == "melee: the old version goes on: the build step failed; the log says why\n"
+        server.wait_for("IsADirectoryError")
+        assert server.ask().status == 200
+
+
 def test_a_version_whose_melee_toml_cannot_be_read_is_refused_in_one_line(app: WriteApp) -> None:
     folder = app()
     with ServerUnderTest(folder) as server:

@@ -270,3 +270,62 @@ def test_a_full_disk_in_a_transaction_is_the_error_that_is_seen(tmp_path: Path, 
         with database.transaction():
             database.run("INSERT INTO kept VALUES ('again')")
         assert database.query("SELECT count(*) AS n FROM kept") == [{"n": 2}]
+
+
+@pytest.mark.parametrize(
+    ("sql", "marked"),
+    [
+        ("SELECT views,\n  vews FROM days", "vews"),
+        ("SELECT 'é' AS é, vews FROM days", "vews"),
+        ("SELECT views FORM days", "days"),
+        # SQLite names these, and does not say where they are.
+        ("SELECT 'dais' /* dais */ FROM dais -- dais", "dais --"),
+        ("UPDATE days SET views_vews = 1, vews = 2", "views_vews"),
+        ("INSERT INTO days (on_date, vews) VALUES ('vews', 1)", "vews)"),
+        ("SELECT 1 FROM days JOIN days AS d ON views = 1", "views = 1"),
+    ],
+)
+def test_an_error_says_where_in_the_statement_it_is(connection: Connection, sql: str, marked: str) -> None:
+    for refuses in (lambda: connection.execute(sql, ()), lambda: connection.prepare(sql)):
+        with pytest.raises(DatabaseError) as caught:
+            refuses()
+        assert sql[caught.value.position :].startswith(marked)
+
+
+@pytest.mark.parametrize("sql", ["SELECT * FROM days WHERE", "INSERT INTO days VALUES ('x', 1)"])
+def test_an_error_that_is_nowhere_in_particular_is_at_the_beginning(connection: Connection, sql: str) -> None:
+    connection.execute("INSERT INTO days VALUES ('x', 1)", ())
+    with pytest.raises(DatabaseError) as caught:
+        connection.execute(sql, ())
+    assert caught.value.position == 0
+
+
+def test_what_is_prepared_does_not_run(connection: Connection) -> None:
+    assert connection.prepare("INSERT INTO days VALUES (?, :views)") == (None, "views")
+    assert connection.prepare("CREATE TABLE more (x)") == ()
+    assert connection.execute("SELECT * FROM days", ()) == []
+    with pytest.raises(DatabaseError, match="no such table: more"):
+        connection.prepare("SELECT * FROM more")
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        ("BEGIN", StatementRefused),
+        ("ATTACH 'a' AS a", StatementRefused),
+        ("PRAGMA journal_mode = OFF", StatementRefused),
+        ("SELECT * FROM _melee_secret", StatementRefused),
+        ("SELECT views AS a, on_date AS a FROM days", DatabaseError),
+        ("SELECT 'a", DatabaseError),
+        ("SELECT '\ud83d'", DatabaseError),
+    ],
+)
+def test_what_would_be_refused_is_refused_in_the_same_words_before_it_runs(
+    connection: Connection, sql: str, kind: type[DatabaseError]
+) -> None:
+    connection.execute("INSERT INTO days VALUES ('x', 1)", ())
+    with pytest.raises(kind) as executed:
+        connection.execute(sql, ())
+    with pytest.raises(kind) as prepared:
+        connection.prepare(sql)
+    assert str(prepared.value).startswith(executed.value.problem.partition(";")[0])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from melee.errors import MigrationError
 from melee.store.connection import Connection
 from melee.store.database import Database
-from melee.store.migrations import migrate, read_migrations, statements
+from melee.store.migrations import migrate, place, read_migrations, statements
 
 DAYS = "CREATE TABLE days (on_date TEXT PRIMARY KEY);"
 TRIGGER = """CREATE TRIGGER stamp AFTER INSERT ON days BEGIN
@@ -92,7 +92,7 @@ def test_a_failing_third_statement_takes_back_the_first_two_and_the_fixed_file_w
 ) -> None:
     write("001_days.sql", DAYS)
     file = write("002_log.sql", "CREATE TABLE log (x);\nCREATE TABLE more (y);\n\nCREATE  TABEL\n  broken (z);\n")
-    assert refusal(connection) == f'{file}:4: near "TABEL": syntax error in: CREATE TABEL broken (z);'
+    assert refusal(connection) == f'{file}:4:9: near "TABEL": syntax error in: CREATE TABEL broken (z);'
     assert tables(connection) == {"days"}
     assert ledger(connection) == ["001_days.sql"]
     write("002_log.sql", "CREATE TABLE log (x);\nCREATE TABLE more (y);\nCREATE TABLE fixed (z);\n")
@@ -154,6 +154,12 @@ def test_a_file_that_is_not_utf_8_is_named(connection: Connection, write: Write)
     assert refusal(connection) == f"{file}: it is not UTF-8 (invalid continuation byte at byte 13); save it as UTF-8"
 
 
+def test_a_file_in_utf_16_is_named(connection: Connection, write: Write) -> None:
+    file = write("001_days.sql", "")
+    file.write_bytes(DAYS.encode("utf-16-le"))
+    assert refusal(connection) == f"{file}: it holds NUL characters, as UTF-16 does; save it as UTF-8"
+
+
 def test_a_mark_that_some_editors_write_first_is_no_part_of_the_sql(connection: Connection, write: Write) -> None:
     write("001_days.sql", "\ufeff" + DAYS)
     run(connection)
@@ -169,7 +175,7 @@ def test_a_trigger_with_semicolons_in_it_is_one_statement(connection: Connection
 @pytest.mark.parametrize("by_hand", ["BEGIN", "COMMIT", "ATTACH 'a' AS a", "PRAGMA journal_mode = OFF"])
 def test_a_migration_may_not_do_what_an_app_may_not(connection: Connection, write: Write, by_hand: str) -> None:
     file = write("001_days.sql", f"{DAYS}\n{by_hand};")
-    assert refusal(connection).startswith(f"{file}:2: ")
+    assert refusal(connection).startswith(f"{file}:2:1: ")
     assert tables(connection) == set()
 
 
@@ -217,14 +223,14 @@ def test_two_processes_that_migrate_at_once_run_each_file_once(connection: Conne
         assert ledger(other) == ["001_days.sql"]
 
 
-def test_statements_are_told_apart_with_the_line_each_begins_on() -> None:
+def test_statements_are_told_apart_with_the_place_where_each_begins() -> None:
     script = f"-- first\nCREATE TABLE a (x);;\n\n  SELECT ';' AS \"b;\"; /* c;\n */ SELECT 2;\n{TRIGGER};\nSELECT 3"
-    assert list(statements(script)) == [
-        (1, "-- first\nCREATE TABLE a (x);"),
-        (4, "SELECT ';' AS \"b;\";"),
-        (4, "/* c;\n */ SELECT 2;"),
-        (6, f"{TRIGGER};"),
-        (10, "SELECT 3"),
+    assert [(place(script, index), statement) for index, statement in statements(script)] == [
+        ((1, 1), "-- first\nCREATE TABLE a (x);"),
+        ((4, 3), "SELECT ';' AS \"b;\";"),
+        ((4, 23), "/* c;\n */ SELECT 2;"),
+        ((6, 1), f"{TRIGGER};"),
+        ((10, 1), "SELECT 3"),
     ]
 
 
@@ -246,6 +252,6 @@ def test_whatever_statements_are_joined_they_come_apart_again(written: list[str]
     script = "".join(f"{statement};{between}" for statement in written)
     found = list(statements(script))
     assert without_space("".join(statement for _line, statement in found)) == without_space(script)
-    for line, statement in found:
-        assert "\n".join(script.split("\n")[line - 1 :]).find(statement) >= 0
+    for index, statement in found:
+        assert script.startswith(statement, index)
     assert sum(statement.endswith(("NULL;", "END;")) for _line, statement in found) == len(written)

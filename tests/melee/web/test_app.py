@@ -111,7 +111,7 @@ def test_migrations_are_read_once_by_a_process_and_again_after_a_failure(app: Ap
     client = app.test_client()
     (folder / "db" / "002_more.sql").write_text("CREATE TABLE more (x); CREATE TABLE more (x);")
     app.testing = True
-    with pytest.raises(MigrationError, match=r"002_more\.sql:1: table more already exists"):
+    with pytest.raises(MigrationError, match=r"002_more\.sql:1:24: table more already exists"):
         client.get("/")
     # Nothing is left open that would keep others from the database.
     with closing(Connection(app.project.database)) as connection:

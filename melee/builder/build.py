@@ -1,0 +1,37 @@
+"""The build step: all that can be said about an app without running it, and the handles of its objects."""
+
+from melee.builder import refusals, statements, templates
+from melee.builder.classes import durable_classes
+from melee.builder.loading import loaded_with_app
+from melee.builder.signatures import Signatures
+from melee.builder.source import Finding, read_sources
+from melee.errors import BadConfig
+from melee.objects.hosting import write_handles
+from melee.project import Project
+
+
+def build(project: Project) -> list[Finding]:
+    """The mistakes in an app, by place. If there are none, `.melee/objects.py` says what its objects offer."""
+    sources, unreadable = read_sources(project.folder)
+    classes = durable_classes(sources)
+    signatures = Signatures(sources, classes)
+    found = {
+        *unreadable,
+        *_mistakes_in_config(project),
+        *refusals.findings(sources, classes),
+        *signatures.findings(),
+        *statements.findings(project.folder, sources, classes),
+        *templates.findings(project.folder, sources),
+    }
+    if not found:
+        loaded = loaded_with_app(sources)
+        write_handles(project, [signatures.spec(cls) for cls in classes if cls.source.module in loaded])
+    return sorted(found)
+
+
+def _mistakes_in_config(project: Project) -> list[Finding]:
+    try:
+        _ = project.config
+    except BadConfig as error:
+        return [Finding("melee.toml", 1, 1, error.problem)]
+    return []

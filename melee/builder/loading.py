@@ -1,0 +1,46 @@
+"""Which modules of an app are imported with `app.py`: the classes that they define are those that the app has."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from melee.builder.source import Source, statements_of
+
+
+def loaded_with_app(sources: Sequence[Source]) -> set[str]:
+    """The names of the modules of the app that an import of `app` imports, directly or through others.
+
+    What a function imports when it is called is not among them.
+    """
+    known = {source.module: source for source in sources}
+    found: set[str] = set()
+    waiting = ["app"]
+    while waiting:
+        name = waiting.pop()
+        if name in known and name not in found:
+            found.add(name)
+            waiting += _imported(known[name])
+    return found
+
+
+def _imported(source: Source) -> Iterator[str]:
+    """Each module that a module may import, and the packages around it."""
+    for statement in _run_at_import(source):
+        if isinstance(statement, ast.Import):
+            names = [alias.name for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom):
+            base = source.imported_module(statement)
+            names = [base, *(f"{base}.{alias.name}" for alias in statement.names)]
+        else:
+            continue
+        for name in names:
+            parts = name.split(".")
+            yield from (".".join(parts[:length]) for length in range(1, len(parts) + 1))
+
+
+def _run_at_import(source: Source) -> Iterator[ast.stmt]:
+    for_checkers_only: set[ast.stmt] = set()
+    for statement in statements_of(source.tree.body):
+        if isinstance(statement, ast.If) and source.dotted(statement.test) == "typing.TYPE_CHECKING":
+            for_checkers_only.update(statements_of(statement.body))
+        if statement not in for_checkers_only:
+            yield statement

@@ -1,0 +1,230 @@
+"""The Python files of an app, read and not run: their text, their syntax trees, and what their names stand for."""
+
+import ast
+import io
+import os
+import tokenize
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+# Made at run time, or no part of the app that is served.
+_NOT_OF_THE_APP = {"data", "tests", "node_modules"}
+_SCOPES = (
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.Lambda,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
+Located = ast.expr | ast.stmt | ast.arg | ast.keyword | ast.alias | ast.excepthandler
+
+
+class Finding(NamedTuple):
+    """One mistake. `file` is relative to the app's folder, line and column count from 1; findings sort by place."""
+
+    file: str
+    line: int
+    column: int
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}: {self.problem}"
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A module of the app. `file` is relative to the app's folder, with `/`; `text` has `\\n` at the end of lines."""
+
+    file: str
+    text: str
+    tree: ast.Module
+
+    @cached_property
+    def module(self) -> str:
+        """Its dotted name: `lib.stats` for `lib/stats.py`, `lib` for `lib/__init__.py`."""
+        parts = Path(self.file).with_suffix("").parts
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+    def dotted(self, expression: ast.expr) -> str:
+        """The full name that an expression refers to, such as `threading.Thread` for `t.Thread` after `import threading
+        as t`; empty when it is unknown.
+
+        What this module itself defines is known by the module's name: `lib.stats.Stats`. A parameter or a variable of
+        a function is unknown, even if an import has the same name.
+        """
+        return "" if root_of(expression) in self._shadowed else _dotted(self.names, expression)
+
+    def finding(self, node: Located, problem: str) -> Finding:
+        """A finding at the place where a node of this module begins."""
+        # The tree counts columns in bytes of UTF-8.
+        before = self._lines[node.lineno - 1].encode()[: node.col_offset]
+        return Finding(self.file, node.lineno, len(before.decode(errors="replace")) + 1, problem)
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """What each name of the module refers to: imports, aliases such as `db = app.db`, and its own definitions."""
+        top = list(statements_of(self.tree.body))
+        found = self._imported(ast.walk(self.tree))
+        aliases: dict[str, ast.expr] = {}
+        for statement in top:
+            if name := name_set_by(statement):
+                found[name] = f"{self.module}.{name}"
+                if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value:
+                    aliases[name] = statement.value
+        for name, value in aliases.items():
+            found[name] = _dotted(found, value) or found[name]
+        # Last, because of `except ImportError: queue = None`.
+        return found | self._imported(top)
+
+    @cached_property
+    def star_imports(self) -> list[str]:
+        """The modules of which this one imports everything."""
+        imports = [node for node in ast.walk(self.tree) if isinstance(node, ast.ImportFrom)]
+        return [self.imported_module(node) for node in imports if node.names[0].name == "*"]
+
+    def imported_module(self, node: ast.ImportFrom) -> str:
+        """The absolute name of the module that a `from … import` imports from."""
+        if not node.level:
+            return node.module or ""
+        parts = self.module.split(".")
+        is_package = Path(self.file).name == "__init__.py"
+        kept = parts[: max(0, len(parts) - node.level + is_package)]
+        return ".".join([*kept, *filter(None, [node.module])])
+
+    def _imported(self, nodes: Iterable[ast.AST]) -> dict[str, str]:
+        found = {}
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    # `import a.b` binds `a`, `import a.b as c` binds `c` to `a.b`.
+                    top = alias.name.partition(".")[0]
+                    found[alias.asname or top] = alias.name if alias.asname else top
+            elif isinstance(node, ast.ImportFrom):
+                base = self.imported_module(node)
+                names = [alias for alias in node.names if alias.name != "*"]
+                found |= {alias.asname or alias.name: f"{base}.{alias.name}".lstrip(".") for alias in names}
+        return found
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return self.text.split("\n")
+
+    @cached_property
+    def _shadowed(self) -> set[ast.AST]:
+        """Uses of names that a function, or a comprehension around them binds itself."""
+        shadowed: set[ast.AST] = set()
+        for scope in ast.walk(self.tree):
+            if isinstance(scope, _SCOPES):
+                inside = list(ast.walk(scope))
+                outer = {name for node in inside if isinstance(node, ast.Global) for name in node.names}
+                bound = {node.arg for node in inside if isinstance(node, ast.arg)}
+                bound |= {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+                bound -= outer
+                shadowed |= {node for node in inside if isinstance(node, ast.Name) and node.id in bound}
+        return shadowed
+
+
+def statements_of(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a module or class, with those inside `if`, `try`, `with` and loops."""
+    for statement in body:
+        yield statement
+        if not isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+                for inner in getattr(statement, name, []):
+                    yield from statements_of(inner.body) if not isinstance(inner, ast.stmt) else statements_of([inner])
+
+
+def name_set_by(statement: ast.stmt) -> str:
+    """The one name that a class, a function or an assignment defines; empty for anything else."""
+    match statement:
+        case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            return name
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
+            return name
+    return ""
+
+
+def read_sources(folder: Path) -> tuple[list[Source], list[Finding]]:
+    """Every module of the app in a folder, and a finding for each file that is not Python, by file.
+
+    Left out are `tests/` and `data/`, whatever is hidden, and virtual environments.
+    """
+    sources, findings = [], []
+    for path in _python_files(folder):
+        read = _read(path, path.relative_to(folder).as_posix())
+        if isinstance(read, Source):
+            sources.append(read)
+        else:
+            findings.append(read)
+    return sources, findings
+
+
+def _python_files(folder: Path) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder):
+        is_top = Path(place) == folder
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".")
+            and not (is_top and name in _NOT_OF_THE_APP)
+            and not Path(place, name, "pyvenv.cfg").exists()
+        )
+        for name in sorted(names):
+            # An editor leaves links that lead nowhere, and reading a pipe would have no end.
+            if name.endswith(".py") and not name.startswith(".") and Path(place, name).is_file():
+                yield Path(place, name)
+
+
+def _read(path: Path, file: str) -> Source | Finding:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        return Finding(file, 1, 1, f"it cannot be read: {error.strerror}")
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        text = io.StringIO(content.decode(encoding), newline=None).read()
+    except UnicodeDecodeError as error:
+        line_start = content.rfind(b"\n", 0, error.start) + 1
+        line, column = content.count(b"\n", 0, error.start) + 1, error.start - line_start + 1
+        return Finding(file, line, column, f"it is not UTF-8 ({error.reason}); save it as UTF-8")
+    except SyntaxError as error:
+        return Finding(file, 1, 1, f"SyntaxError: {error.msg}; save it as UTF-8")
+    try:
+        return Source(file, text, _parse(text))
+    except SyntaxError as error:
+        return Finding(file, error.lineno or 1, max(1, error.offset or 1), f"{type(error).__name__}: {error.msg}")
+    except (ValueError, RecursionError, MemoryError) as error:
+        return Finding(file, 1, 1, f"Python cannot read it: {error or type(error).__name__}")
+
+
+def _parse(text: str) -> ast.Module:
+    with warnings.catch_warnings():
+        # Python warns when the app runs; that is no mistake.
+        warnings.simplefilter("ignore")
+        tree = ast.parse(text)
+        # `return` outside a function, say, is found only here.
+        compile(tree, "<app>", "exec", dont_inherit=True)
+    return tree
+
+
+def _dotted(names: dict[str, str], expression: ast.expr) -> str:
+    match expression:
+        case ast.Name(id=name):
+            return names.get(name, "")
+        case ast.Attribute(value=value, attr=name):
+            owner = _dotted(names, value)
+            return f"{owner}.{name}" if owner else ""
+    return ""
+
+
+def root_of(expression: ast.expr) -> ast.expr:
+    """The leftmost name of `a.b.c`."""
+    while isinstance(expression, ast.Attribute):
+        expression = expression.value
+    return expression

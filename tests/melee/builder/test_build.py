@@ -1,0 +1,178 @@
+"""An app with one of each mistake is told one line a mistake; one without builds in silence, and its handles are those
+that an import would make."""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from melee.builder import guide
+from melee.builder.build import build
+from melee.objects.handles import render
+from melee.objects.hosting import classes_below
+from melee.project import Project
+from tests.melee.builder.an_app import place_of
+from tests.melee.cli import small_app
+
+REPOSITORY = Path(__file__).parents[3]
+APPS = sorted(
+    file.parent for folder in ("melee_examples", "snippets") for file in (REPOSITORY / folder).glob("**/app.py")
+)
+
+MISTAKES = {
+    "app.py": """
+import threading
+import asyncio
+import queue
+import os
+import schedule
+from celery import Celery
+from melee import App
+
+app = App(__name__)
+
+
+@app.get("/")
+def index():
+    threading.Thread(target=print).start()
+    jobs = queue.Queue()
+    if os.fork() == 0:
+        asyncio.create_task(jobs)
+    return app.db.query("SELECT txt FROM notes")
+""",
+    "lib/stats.py": """
+import datetime
+from app import app
+from melee import Durable
+
+
+class Stats(Durable):
+    def hit(self, *, day):
+        app.db.run("DELETE FROM notes")
+
+    async def wait(self):
+        ...
+
+    def since(self, when: datetime.datetime):
+        return self.storage.first("SELECT * FROM weeks")
+
+    def log(self):
+        ...
+
+    def on_timer(self, late):
+        ...
+
+    def total(self, days=(1, 2)):
+        ...
+""",
+    "lib/broken.py": "def f(:\n",
+    "db/001_notes.sql": "CREATE TABLE notes (text TEXT);\n",
+    "db/objects/stats/001_days.sql": "CREATE TABLE days (views INTEGER);\n",
+    "db/objects/broken/001_days.sql": "CREATE TABLE days (views INTEGER);\n",
+    "templates/index.html": "<p>\n{% if notes %}\n",
+    "melee.toml": "[web]\nslot = 1\n",
+}
+# Where each stands, and the page that says more.
+FOUND = [
+    ("app.py", "schedule", guide.SCHEDULERS),
+    ("app.py", "from celery", guide.JOB_SYSTEMS),
+    ("app.py", "threading.Thread", guide.THREADS),
+    ("app.py", "queue.Queue", guide.QUEUES),
+    ("app.py", "os.fork", guide.PROCESSES),
+    ("app.py", "asyncio.create_task", guide.ASYNC_TASKS),
+    ("app.py", "txt", guide.MIGRATIONS),
+    ("db/objects/broken/001_days.sql", "CREATE", guide.MIGRATIONS),
+    ("lib/broken.py", ":", ""),
+    ("lib/stats.py", "day)", guide.METHODS),
+    ("lib/stats.py", "app.db", guide.STORAGE),
+    ("lib/stats.py", "async def", guide.METHODS),
+    ("lib/stats.py", "datetime.datetime", guide.JSON_SHAPE),
+    ("lib/stats.py", "weeks", guide.MIGRATIONS),
+    ("lib/stats.py", "def log", guide.RESERVED_NAMES),
+    ("lib/stats.py", "late", guide.METHODS),
+    ("lib/stats.py", "days=", guide.METHODS),
+    ("melee.toml", "[web]", ""),
+    ("templates/index.html", "{% if", guide.TEMPLATES),
+]
+
+
+@pytest.fixture(autouse=True)
+def _path_and_modules_as_before() -> Iterator[None]:
+    path, modules = list(sys.path), dict(sys.modules)
+    yield
+    sys.path[:] = path
+    sys.modules.clear()
+    sys.modules.update(modules)
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text.lstrip("\n"), encoding="utf-8")
+    return folder
+
+
+def test_one_of_each_mistake_is_one_line_each_at_its_place(tmp_path: Path) -> None:
+    said = small_app.melee("build", write(tmp_path, MISTAKES))
+    lines = said.stdout.splitlines()
+    assert (said.returncode, said.stderr, len(lines)) == (1, "", len(FOUND))
+    for line, (file, mark, page) in zip(lines, FOUND, strict=True):
+        name, row, column = place_of(tmp_path, mark, file)
+        assert line.startswith(f"{name}:{row}:{column}: ")
+        assert page in line
+    assert not (tmp_path / ".melee").exists()
+
+
+def test_every_page_of_the_guide_that_a_line_may_name_is_named_by_one_of_them() -> None:
+    pages = {value for name, value in vars(guide).items() if name.isupper() and not name.startswith("_")}
+    # Two classes of one name have a test of their own, and so have statements.
+    assert pages - {page for _file, _mark, page in FOUND} == {guide.CLASSES, guide.STATEMENTS}
+
+
+@pytest.mark.parametrize("folder", APPS, ids=lambda folder: str(folder.relative_to(REPOSITORY)))
+def test_an_app_of_this_repository_builds_in_silence_and_its_handles_are_those_of_an_import(
+    tmp_path: Path, folder: Path
+) -> None:
+    project = Project.at(
+        Path(shutil.copytree(folder, tmp_path / "app", ignore=shutil.ignore_patterns("data", ".melee")))
+    )
+    assert build(project) == []
+    written = project.handles_file.read_text(encoding="utf-8")
+    project.load()
+    specs = [cls.spec for cls in classes_below(project.folder).values()]
+    assert written == render(sorted(specs, key=lambda spec: (spec.module, spec.name)))
+
+
+def test_there_are_apps_in_this_repository() -> None:
+    assert REPOSITORY / "melee_examples" / "board" in APPS
+
+
+def test_a_class_that_the_app_does_not_import_has_no_handle(tmp_path: Path) -> None:
+    folder = small_app.write_app(tmp_path / "small")
+    (folder / "lib" / "later.py").write_text("from melee import Durable\nclass Later(Durable):\n    def f(self): ...\n")
+    assert build(Project.at(folder)) == []
+    assert "class StatsHandle" in Project.at(folder).handles_file.read_text()
+    assert "Later" not in Project.at(folder).handles_file.read_text()
+
+
+def test_handles_stay_as_they_were_while_there_is_a_mistake(tmp_path: Path) -> None:
+    folder = small_app.write_app(tmp_path / "small")
+    project = Project.at(folder)
+    assert build(project) == []
+    before = project.handles_file.read_text()
+    stats = folder / "lib" / "stats.py"
+    stats.write_text(stats.read_text().replace("def hit(self)", "def hit(self, *days)"))
+    assert len(build(project)) == 1
+    assert project.handles_file.read_text() == before
+
+
+def test_nothing_of_the_app_is_run_and_nothing_else_is_written(tmp_path: Path) -> None:
+    folder = small_app.write_app(tmp_path / "small")
+    with (folder / "app.py").open("a") as app:
+        app.write("\nraise SystemExit(7)\n")
+    before = set(folder.rglob("*"))
+    assert build(Project.at(folder)) == []
+    handles = folder / ".melee" / "objects.py"
+    assert set(folder.rglob("*")) - before == {handles, handles.parent}

@@ -1,0 +1,174 @@
+"""Work that would not outlive its request is refused by name, where it stands; names that look alike are not."""
+
+from pathlib import Path
+
+import pytest
+
+from melee.builder import guide
+from melee.builder.classes import durable_classes
+from melee.builder.refusals import NAMES, PACKAGES, findings
+from melee.builder.source import Finding
+from tests.melee.builder.an_app import place_of, places, sources_of
+
+
+def found_in(folder: Path, **files: str) -> list[Finding]:
+    sources = sources_of(folder, **files)
+    return findings(sources, durable_classes(sources))
+
+
+@pytest.mark.parametrize(
+    ("line", "mark", "name", "anchor"),
+    [
+        ("import threading\nthreading.Thread(target=print)", "threading.Thread", "threading.Thread", guide.THREADS),
+        ("import threading as t\nt.Timer(1, print)", "t.Timer", "threading.Timer", guide.THREADS),
+        ("from threading import Thread\nThread()", "Thread()", "threading.Thread", guide.THREADS),
+        ("from threading import Thread as T\ndef f():\n    T()", "T()", "threading.Thread", guide.THREADS),
+        ("def f():\n    import threading\n    threading.Thread()", "threading.Th", "threading.Thread", guide.THREADS),
+        ("import threading\nclass W(threading.Thread): ...", "threading.Th", "threading.Thread", guide.THREADS),
+        ("import threading\nT = threading.Thread\nx = T()", "T()", "threading.Thread", guide.THREADS),
+        ("import threading\ndef f():\n    T = threading.Thread", "threading.T", "threading.Thread", guide.THREADS),
+        ("import threading\nx = [threading.Thread() for _ in 'ab']", "threading.T", "threading.Thread", guide.THREADS),
+        ("from _thread import start_new_thread as s\ns(print, ())", "s(print", "_thread.start_new", guide.THREADS),
+        ("import gevent\ngevent.spawn(print)", "gevent.spawn", "gevent.spawn", guide.THREADS),
+        ("import eventlet\neventlet.spawn_n(print)", "eventlet.spawn", "eventlet.spawn_n", guide.THREADS),
+        ("import queue\nq = queue.Queue()", "queue.Queue", "queue.Queue", guide.QUEUES),
+        ("from queue import SimpleQueue\nSimpleQueue()", "SimpleQueue()", "queue.SimpleQueue", guide.QUEUES),
+        ("import multiprocessing as m\nm.JoinableQueue()", "m.J", "multiprocessing.JoinableQueue", guide.QUEUES),
+        ("from multiprocessing import Pool\nPool(4)", "Pool(4)", "multiprocessing.Pool", guide.PROCESSES),
+        (
+            "import concurrent.futures\nconcurrent.futures.ProcessPoolExecutor()",
+            "concurrent.futures.P",
+            "concurrent.futures.ProcessPoolExecutor",
+            guide.PROCESSES,
+        ),
+        (
+            "from concurrent import futures\nwith futures.ThreadPoolExecutor() as pool: ...",
+            "futures.T",
+            "concurrent.futures.ThreadPoolExecutor",
+            guide.THREADS,
+        ),
+        ("import os\nif os.fork() == 0: ...", "os.fork", "os.fork", guide.PROCESSES),
+        ("import asyncio\nasyncio.create_task(f())", "asyncio.create", "asyncio.create_task", guide.ASYNC_TASKS),
+        ("from asyncio import TaskGroup\nTaskGroup()", "TaskGroup()", "asyncio.TaskGroup", guide.ASYNC_TASKS),
+        (
+            "import asyncio\nasyncio.get_event_loop().create_task(f())",
+            "asyncio.get_event_loop().create",
+            "asyncio loop.create_task",
+            guide.ASYNC_TASKS,
+        ),
+        (
+            "import asyncio\nasync def f():\n    loop = asyncio.get_running_loop()\n    loop.run_in_executor(None, f)",
+            "loop.run_in",
+            "asyncio loop.run_in_executor",
+            guide.THREADS,
+        ),
+        ("import sched", "sched", "sched", guide.SCHEDULERS),
+        ("import json, schedule", "schedule", "schedule", guide.SCHEDULERS),
+        (
+            "from apscheduler.schedulers.background import BackgroundScheduler",
+            "from aps",
+            "apscheduler",
+            guide.SCHEDULERS,
+        ),
+        ("def f():\n    import celery.schedules as when", "celery", "celery", guide.JOB_SYSTEMS),
+        ("try:\n    from rq import Queue\nexcept ImportError: ...", "from rq", "rq", guide.JOB_SYSTEMS),
+    ],
+)
+def test_it_is_refused_where_it_stands(tmp_path: Path, line: str, mark: str, name: str, anchor: str) -> None:
+    found = found_in(tmp_path, app=f"name = 'é'; {line}\n" if "\n" not in line else line)
+    assert places(found) == [place_of(tmp_path, mark)]
+    assert found[0].problem.startswith(name)
+    assert found[0].problem.endswith(f"(see {anchor})")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_for_work_elsewhere_is_refused_at_its_import(tmp_path: Path, package: str) -> None:
+    assert len(found_in(tmp_path, app=f"import {package}\n{package}.start()")) == 1
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if " " not in name])
+def test_a_name_is_refused_at_its_use_and_not_at_its_import(tmp_path: Path, name: str) -> None:
+    module, _, last = name.rpartition(".")
+    found = found_in(tmp_path, app=f"from {module} import {last}\n{last}()\n")
+    assert [finding.line for finding in found] == [2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import threading\nlock, here = threading.Lock(), threading.local()",
+        "import asyncio\nasyncio.run(asyncio.sleep(0))",
+        "import subprocess\nsubprocess.run(['ls'])",
+        "import queue\ntry: ...\nexcept queue.Empty: ...",
+        "import threading\ndef f(thread: threading.Thread) -> threading.Thread | None:\n    it: threading.Thread",
+        "from threading import Thread",
+        "class Thread: ...\nThread()",
+        "def f(threading):\n    threading.Thread()",
+        "import queue\nx = [queue.Queue for queue in ()]",
+        "import os\nos.path.join('fork')",
+        "class Loop:\n    def create_task(self): ...\nloop = Loop()\nloop.create_task()",
+        "from lib.schedule import every\nevery(1)",
+        "def celery(): ...\ncelery()",
+        "rq = 1",
+        "'import celery'",
+    ],
+)
+def test_what_is_fine_or_merely_looks_alike_is_left_alone(tmp_path: Path, text: str) -> None:
+    assert found_in(tmp_path, app=text) == []
+
+
+def test_modules_of_the_app_may_have_the_names_of_packages(tmp_path: Path) -> None:
+    lib = "from . import queue, rq\nqueue.Queue()\nrq.Worker()"
+    app = "import schedule\nimport queue\nfrom lib import queue as q\nqueue.Queue()\nq.Queue()"
+    own = "class Queue: ..."
+    assert found_in(tmp_path, app=app, schedule="", queue=own, lib__queue=own, lib__rq=own, lib__x=lib) == []
+
+
+def test_a_name_that_another_module_of_the_app_hands_on_is_known(tmp_path: Path) -> None:
+    found = found_in(tmp_path, app="from lib import Worker\nWorker()", lib="import queue as q\nWorker = q.Queue")
+    assert places(found) == [place_of(tmp_path, "Worker()")]
+
+
+OBJECT = "from melee import Durable\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "mark"),
+    [
+        ({"lib__stats": f"{OBJECT}from app import app\nclass S(Durable):\n    def f(self): app.db.run('')"}, "app.db"),
+        (
+            {
+                "app": "from melee import App\napp = App(__name__)\ndb = app.db",
+                "lib__stats": f"{OBJECT}from app import db\nclass S(Durable):\n    def f(self): db.run('')",
+            },
+            "db.run",
+        ),
+        (
+            {
+                "lib__stats": f"{OBJECT}class S(Durable):\n    def f(self):\n"
+                "        from app import app as a\n        a.db.run('')"
+            },
+            "a.db",
+        ),
+        (
+            {
+                "lib__stats": f"{OBJECT}from flask import current_app\nclass S(Durable):\n"
+                "    def f(self):\n        db = current_app.db\n        db.run('')"
+            },
+            "current_app.db",
+        ),
+    ],
+)
+def test_the_database_of_the_app_is_refused_inside_a_durable_object(
+    tmp_path: Path, files: dict[str, str], mark: str
+) -> None:
+    found = found_in(tmp_path, **files)
+    assert places(found) == [place_of(tmp_path, mark, "lib/stats.py")]
+    assert "use self.storage" in found[0].problem
+
+
+def test_the_database_of_the_app_is_fine_everywhere_else(tmp_path: Path) -> None:
+    lib = (
+        f"{OBJECT}from app import app\ndef f(): app.db.run('')\nclass Stats(Durable):\n    def f(self, db): db.run('')"
+    )
+    assert found_in(tmp_path, lib__stats=lib) == []

@@ -1,0 +1,47 @@
+"""The build step of a reload is a process of its own, and none is left when nobody waits for it any longer."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from melee.errors import BadInput
+from melee.project import Project
+from melee.server import building
+from melee.server.building import check_build
+from tests.melee.server.conftest import WriteApp
+
+
+@pytest.fixture
+def project(app: WriteApp) -> Project:
+    return Project.at(app())
+
+
+def assert_no_process_is_left() -> None:
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_an_app_without_mistakes_has_its_handles_and_nothing_is_said(project: Project) -> None:
+    asyncio.run(check_build(project))
+    assert project.handles_file.is_file()
+
+
+def test_one_that_takes_too_long_is_ended(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "_SECONDS_AT_MOST", 0)
+    with pytest.raises(BadInput, match="was not done within 0 s; try `melee build`"):
+        asyncio.run(check_build(project))
+    assert_no_process_is_left()
+
+
+def test_one_that_nobody_waits_for_any_longer_is_ended(project: Project) -> None:
+    async def begin_and_stop() -> None:
+        task = asyncio.create_task(check_build(project))
+        while not list(Path(f"/proc/{os.getpid()}/task/{os.getpid()}").joinpath("children").read_text().split()):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(begin_and_stop())
+    assert_no_process_is_left()
