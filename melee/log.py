@@ -135,8 +135,14 @@ def of_object(name: str) -> FilteringBoundLogger:
 
 
 def of_request(id: str) -> AbstractContextManager[None]:
-    """Inside, whatever this process logs carries `request=id`."""
-    return structlog.contextvars.bound_contextvars(request=id)
+    """Inside, whatever is logged carries `request=id`; nothing of the kind for no id."""
+    return structlog.contextvars.bound_contextvars(**({"request": id} if id else {}))
+
+
+def request_id() -> str:
+    """The id that what is logged here carries; empty outside of a request."""
+    id: str = structlog.contextvars.get_contextvars().get("request", "")
+    return id
 
 
 def timer_fired(name: str) -> None:

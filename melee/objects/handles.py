@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from melee import shape
+from melee import log, shape
 from melee.objects.request import Call, ObjectRef, ask
 from melee.objects.spec import ClassSpec, MethodSpec, ParameterSpec
 
@@ -37,7 +37,7 @@ class Handle:
         encoded = [shape.encode(value, f"{name} argument {place}") for place, value in enumerate(arguments, 1)]
         joined = b"[" + b",".join(encoded) + b"]"
         shape.check_size(joined, f"{name} arguments")
-        return shape.decode(ask(Call(*self._ref, method, msgspec.Raw(joined))))
+        return shape.decode(ask(Call(*self._ref, method, msgspec.Raw(joined), request=log.request_id())))
 
 
 def render(specs: Iterable[ClassSpec]) -> str:

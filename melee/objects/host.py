@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from melee import shape
+from melee import log, shape
 from melee.clock import Clock
 from melee.errors import DatabaseError, MeleeError, ObjectUnavailable
 from melee.objects.commit import Batch, Outcome, Release
@@ -224,7 +224,8 @@ class Host:
         except MeleeError as error:
             release(error)
             return
-        outcome = self._running.perform(loaded, call.method, lambda: method(*shape.decode(call.arguments)))
+        with log.of_request(call.request):
+            outcome = self._running.perform(loaded, call.method, lambda: method(*shape.decode(call.arguments)))
         self._finish(loaded, call.method, outcome, release)
 
     def _about_objects(self, request: Destroy | ListIds | Count) -> Any:

@@ -30,7 +30,8 @@ class ObjectRef(NamedTuple):
 class Call(msgspec.Struct, array_like=True, tag="call", frozen=True):
     """Run a method; `arguments` is a JSON list. Answered by what the method returned.
 
-    `chain` names the objects that wait for it, the first caller first, when an object of another worker asks.
+    `chain` names the objects that wait for it, the first caller first, when an object of another worker asks. `request`
+    is the id of the request for which it runs, if it does.
     """
 
     class_name: str
@@ -38,6 +39,7 @@ class Call(msgspec.Struct, array_like=True, tag="call", frozen=True):
     method: str
     arguments: msgspec.Raw
     chain: tuple[str, ...] = ()
+    request: str = ""
 
 
 class Destroy(msgspec.Struct, array_like=True, tag="destroy", frozen=True):

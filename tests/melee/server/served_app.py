@@ -90,6 +90,9 @@ class Counter(Durable):
     def count(self):
         return self.storage.get("count", 0)
 
+    def note(self):
+        self.log.info("noted", count=self.count())
+
     def arm(self, seconds):
         """The moment it is set to."""
         due_at = now().timestamp() + seconds

@@ -1,5 +1,6 @@
 """Requests as visitors send them: many at once, and some that do not end."""
 
+import json
 from concurrent.futures import as_completed
 from contextlib import ExitStack
 from itertools import islice
@@ -46,3 +47,11 @@ def test_a_file_of_the_app_does_not_pose_as_a_module_of_python(app: WriteApp) ->
         (folder / f"{name}.py").write_text("raise ImportError('not this one')")
     with ServerUnderTest(folder) as server:
         assert server.ask("hit/a") == Answer(200, "1", None)
+
+
+def test_what_an_object_logs_says_for_which_request_it_ran(app: WriteApp) -> None:
+    with ServerUnderTest(app()) as server:
+        with server.asked("ask/a/note") as visitor:
+            request = visitor.getresponse().headers["X-Request-Id"]
+        logged = json.loads(server.wait_for('"noted"'))
+    assert (logged["object"], logged["request"]) == ("Counter/a", request)
