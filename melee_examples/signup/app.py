@@ -33,13 +33,13 @@ def signup() -> ResponseReturnValue:
         return show_form(email, "Write an address such as ada@example.org."), 422
     try:
         app.db.run(
-            "INSERT INTO users (email, created_at) VALUES (?, ?)",
-            email,
+            "INSERT INTO users (created_at, email) VALUES (?, ?)",
             now().isoformat(),
+            email,
         )
     except ConstraintError:
         return show_form(email, f"{email} is signed up already."), 422
-    Outbox.get("main").push("welcome", {"email": email})
+    Outbox.get("mails").push("welcome", {"email": email})
     return redirect(url_for("thanks"), 303)
     # --8<-- [end:signup]
 

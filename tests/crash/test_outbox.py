@@ -66,7 +66,7 @@ class Example:
 
 @pytest.fixture
 def signup(tmp_path: Path) -> Example:
-    return Example("signup", "lib/outbox.py", "Outbox", "main", tmp_path)
+    return Example("signup", "lib/outbox.py", "Outbox", "mails", tmp_path)
 
 
 @pytest.fixture
@@ -225,7 +225,7 @@ def test_a_job_that_always_fails_is_given_up_and_logged(signup: Example) -> None
         with server:
             assert sign_up(server, "ada@example.org") == 303
             line = server.wait_for("a job is given up")
-            assert '"object": "Outbox/main"' in line
+            assert '"object": "Outbox/mails"' in line
             assert '"level": "error"' in line
             assert sum("a job failed" in line for line in server.printed) == 5
         assert list(service.asked.values()) == [5]
@@ -237,4 +237,4 @@ def test_a_timer_that_breaks_stops_and_its_error_is_shown(signup: Example) -> No
         assert sign_up(server, "ada@example.org") == 303
         server.wait_for("it is not tried again")
         shown = melee("objects", "--app", signup.folder)
-    assert re.search(r"Outbox +main +- +AttributeError: 'Storage' object has no attribute 'remove'", shown.stdout)
+    assert re.search(r"Outbox +mails +- +AttributeError: 'Storage' object has no attribute 'remove'", shown.stdout)

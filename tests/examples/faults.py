@@ -173,7 +173,11 @@ FAULTS = {
         "test_a_job_that_fails_does_not_hold_up_the_others",
     ),
     "the newest job comes first": Fault(
-        "signup", "lib/outbox.py", "ORDER BY id", "ORDER BY id DESC", "test_20_jobs_are_done_at_once_the_oldest_first"
+        "signup",
+        "lib/outbox.py",
+        "ORDER BY id ASC",
+        "ORDER BY id DESC",
+        "test_20_jobs_are_done_at_once_the_oldest_first",
     ),
     "a member may be without a job": Fault(
         "signup_exactly_once",

@@ -29,8 +29,8 @@ class Whiteboard(Durable):
             wiped = self.storage.run("DELETE FROM lines")
             # One that was missed may come late, on the date of the next.
             self.storage.run(
-                "INSERT INTO nights (on_date, lines) VALUES (?, ?) "
-                "ON CONFLICT (on_date) DO UPDATE SET lines = lines + excluded.lines",
+                "INSERT INTO nights (ended_on, lines) VALUES (?, ?) "
+                "ON CONFLICT (ended_on) DO UPDATE SET lines = lines + excluded.lines",
                 now().date().isoformat(),
                 wiped,
             )
@@ -44,9 +44,9 @@ class Whiteboard(Durable):
         return [row["text"] for row in rows]
 
     def nights(self) -> list[dict[str, str | int]]:
-        """The last ones, each with `on_date` and how many `lines` went."""
+        """The last ones, each with `ended_on` and how many `lines` went."""
         return self.storage.query(
-            "SELECT on_date, lines FROM nights ORDER BY on_date DESC LIMIT ?",
+            "SELECT ended_on, lines FROM nights ORDER BY ended_on DESC LIMIT ?",
             NIGHTS_SHOWN,
         )
         # --8<-- [end:class]

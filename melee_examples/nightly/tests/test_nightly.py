@@ -189,7 +189,7 @@ def test_nights_that_passed_while_nothing_ran_are_made_up_for_once(
     app.restart()
 
     assert app.fire_due() == ["Whiteboard/main"]
-    assert whiteboard_of(app).nights() == [{"on_date": "2025-06-09", "lines": 1}]
+    assert whiteboard_of(app).nights() == [{"ended_on": "2025-06-09", "lines": 1}]
     app.clock.move_to(on_the_wall(PARIS, "2025-06-10 03:00"))
     assert app.fire_due() == ["Whiteboard/main"]
 
@@ -203,7 +203,7 @@ def test_two_wipes_on_one_date_add_up(app: AppUnderTest) -> None:
     app.clock.move_to(on_the_wall(PARIS, "2025-06-04 03:00"))
     app.fire_due()
 
-    assert whiteboard_of(app).nights() == [{"on_date": "2025-06-04", "lines": 2}]
+    assert whiteboard_of(app).nights() == [{"ended_on": "2025-06-04", "lines": 2}]
 
 
 def test_the_last_seven_nights_are_shown(app: AppUnderTest) -> None:
@@ -212,7 +212,7 @@ def test_the_last_seven_nights_are_shown(app: AppUnderTest) -> None:
         app.clock.move_to(on_the_wall(PARIS, f"2025-06-{day:02} 03:00"))
         app.fire_due()
 
-    shown = [night["on_date"] for night in whiteboard_of(app).nights()]
+    shown = [night["ended_on"] for night in whiteboard_of(app).nights()]
     assert shown == [f"2025-06-{day:02}" for day in range(12, 5, -1)]
 
 
@@ -231,7 +231,7 @@ def test_a_worker_killed_while_it_wipes_wipes_again_and_counts_each_line_once(
         assert whiteboard_of(app).lines() == ["Tea is out"]
         assert app.fire_due() == ["Whiteboard/main"]
         assert whiteboard_of(app).lines() == []
-        assert whiteboard_of(app).nights() == [{"on_date": "2025-06-03", "lines": 1}]
+        assert whiteboard_of(app).nights() == [{"ended_on": "2025-06-03", "lines": 1}]
 
 
 @pytest.mark.parametrize("text", ["", "   ", "x" * 141])

@@ -63,7 +63,7 @@ class Outbox(Durable):
     # --8<-- [start:drain]
     def _drain(self) -> None:
         jobs = self.storage.query(
-            "SELECT * FROM jobs ORDER BY id LIMIT ?", JOBS_AT_ONCE
+            "SELECT * FROM jobs ORDER BY id ASC LIMIT ?", JOBS_AT_ONCE
         )
         for job in jobs:
             error = self._attempt(job)
@@ -79,20 +79,23 @@ class Outbox(Durable):
         except Exception as error:  # noqa: BLE001 - a bad job does not stop the others
             self._count_failure(job, error)
             return error
-        self.storage.run("DELETE FROM jobs WHERE id = ?", job["id"])
+        self._remove(job)
         return None
 
     def _count_failure(self, job: Job, error: Exception) -> None:
-        attempts = job["attempts"] + 1
-        about = {"job": job["id"], "kind": job["kind"], "attempts": attempts}
-        self.log.warning("a job failed", error=repr(error), **about)
         self.storage.run(
-            "UPDATE jobs SET attempts = ? WHERE id = ?", attempts, job["id"]
+            "UPDATE jobs SET attempts = attempts + 1 WHERE key = ?", job["key"]
         )
+        attempts = job["attempts"] + 1
+        about = {"attempts": attempts, "kind": job["kind"], "key": job["key"]}
+        self.log.warning("a job failed", error=repr(error), **about)
         if attempts >= ATTEMPTS_AT_MOST:
             self.log.error("a job is given up", **about)
-            self.storage.run("DELETE FROM jobs WHERE id = ?", job["id"])
-            # --8<-- [end:attempt]
+            self._remove(job)
+
+    def _remove(self, job: Job) -> None:
+        self.storage.run("DELETE FROM jobs WHERE key = ?", job["key"])
+        # --8<-- [end:attempt]
 
     # --8<-- [start:deliver]
     def _deliver(self, job: Job) -> None:

@@ -31,7 +31,7 @@ def app(service: MailService) -> Iterator[AppUnderTest]:
 
 @pytest.fixture
 def outbox(app: AppUnderTest) -> Any:
-    return app.classes["Outbox"].get("main")
+    return app.classes["Outbox"].get("mails")
 
 
 def sign_up(app: AppUnderTest, email: str) -> TestResponse:
@@ -53,7 +53,7 @@ def rounds(app: AppUnderTest, count: int) -> list[Any]:
     """Lets the outbox try so often; returns what it said in the log."""
     with capture_logs() as lines:
         for _ in range(count):
-            assert seconds_pass(app, 5) == ["Outbox/main"]
+            assert seconds_pass(app, 5) == ["Outbox/mails"]
     return [line for line in lines if line["log_level"] != "info"]
 
 
@@ -121,13 +121,13 @@ def test_a_mail_goes_out_a_second_later_though_the_next_look_is_a_minute_away(
     app: AppUnderTest, outbox: Any
 ) -> None:
     outbox.pending()
-    assert seconds_pass(app, 0) == ["Outbox/main"]
+    assert seconds_pass(app, 0) == ["Outbox/mails"]
     assert seconds_pass(app, 59) == []
-    assert seconds_pass(app, 1) == ["Outbox/main"]
+    assert seconds_pass(app, 1) == ["Outbox/mails"]
 
     sign_up(app, "ada@example.org")
     assert seconds_pass(app, 0.9) == []
-    assert seconds_pass(app, 0.1) == ["Outbox/main"]
+    assert seconds_pass(app, 0.1) == ["Outbox/mails"]
 
 
 # --8<-- [start:crowd]
@@ -154,7 +154,7 @@ def test_20_jobs_are_done_at_once_the_oldest_first(
         assert outbox.pending() == 50 - done
 
     assert seconds_pass(app, 59) == []
-    assert seconds_pass(app, 1) == ["Outbox/main"]
+    assert seconds_pass(app, 1) == ["Outbox/mails"]
 
 
 def test_a_failure_is_counted_and_the_job_tried_again_five_seconds_later(
@@ -166,7 +166,7 @@ def test_a_failure_is_counted_and_the_job_tried_again_five_seconds_later(
         lines = rounds(app, 1)
         assert [line["event"] for line in lines] == ["a job failed"]
         assert (lines[0]["log_level"], lines[0]["attempts"]) == ("warning", attempts)
-        assert lines[0]["object"] == "Outbox/main"
+        assert lines[0]["object"] == "Outbox/mails"
         assert "it answered 500" in lines[0]["error"]
         assert seconds_pass(app, 4.9) == []
 
@@ -240,7 +240,8 @@ def test_nobody_listening_costs_the_oldest_job_an_attempt(
         outbox.push("welcome", {"email": f"{name}@example.org"})
     lines = rounds(app, 5)
 
-    assert [line["job"] for line in lines] == [1] * 6
+    assert len(lines) == 6
+    assert len({line["key"] for line in lines}) == 1
     assert outbox.pending() == 1
 
 
@@ -285,7 +286,7 @@ def test_jobs_survive_a_restart(
     app: AppUnderTest, service: MailService, outbox: Any
 ) -> None:
     sign_up(app, "ada@example.org")
-    assert app.evict("Outbox", "main")
+    assert app.evict("Outbox", "mails")
     app.restart()
     seconds_pass(app, 1)
 

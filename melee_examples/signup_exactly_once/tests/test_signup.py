@@ -246,7 +246,8 @@ def test_nobody_listening_costs_the_oldest_job_an_attempt(
         members.push("welcome", {"email": f"{name}@example.org"})
     lines = rounds(app, 5)
 
-    assert [line["job"] for line in lines] == [1] * 6
+    assert len(lines) == 6
+    assert len({line["key"] for line in lines}) == 1
     assert members.pending() == 1
 
 

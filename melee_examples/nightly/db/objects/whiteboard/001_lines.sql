@@ -4,6 +4,6 @@ CREATE TABLE lines (
 );
 
 CREATE TABLE nights (
-    on_date TEXT PRIMARY KEY,
-    lines   INTEGER NOT NULL
+    ended_on TEXT PRIMARY KEY,
+    lines    INTEGER NOT NULL
 );

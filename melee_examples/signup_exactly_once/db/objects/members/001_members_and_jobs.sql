@@ -5,10 +5,10 @@ CREATE TABLE members (
 );
 
 CREATE TABLE jobs (
-    id         INTEGER PRIMARY KEY,
+    id         INTEGER NOT NULL PRIMARY KEY,
     key        TEXT NOT NULL UNIQUE,
-    kind       TEXT NOT NULL,
     payload    TEXT NOT NULL,
-    attempts   INTEGER NOT NULL DEFAULT 0,
-    created_at TEXT NOT NULL
+    created_at TEXT NOT NULL,
+    kind       TEXT NOT NULL,
+    attempts   INTEGER DEFAULT 0 NOT NULL
 );
