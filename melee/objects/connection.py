@@ -125,8 +125,8 @@ class CallerConnection:
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
+            # Nobody takes the rest.
             self.has_gone = True
-            return
         # Even an empty view of an answer would keep all of it in memory.
         self._to_send = _NOTHING
         self._hold(0)

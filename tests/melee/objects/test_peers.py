@@ -76,6 +76,18 @@ def test_what_has_not_begun_when_the_end_begins_is_left_to_the_next_worker(servi
         late.recv(4096)
 
 
+def test_an_answer_that_nobody_takes_any_more_keeps_no_thread(serving: Serving) -> None:
+    Waiter.has_begun.clear()
+    Waiter.may_end.clear()
+    with serving.called("wait"):
+        assert Waiter.has_begun.wait(30)
+    Waiter.may_end.set()
+    closing = threading.Thread(target=serving.peers.close, daemon=True)
+    closing.start()
+    closing.join(30)
+    assert not closing.is_alive()
+
+
 def test_a_worker_that_has_no_room_for_a_thread_lets_its_caller_try_again_and_serves_on(serving: Serving) -> None:
     # More than a process can have, so that it is the system that refuses.
     before = threading.stack_size(1 << 47)
