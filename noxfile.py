@@ -45,9 +45,9 @@ def tests(session: nox.Session) -> None:
     packages = [] if names_a_path(session.posargs) else ["tests", "--ignore=tests/site", "--ignore=tests/docs"]
     # A part of the tests may be all fast or all slow; pytest ends with 5 when it finds nothing to run.
     good = [0, 5] if session.posargs else [0]
-    for speed in ("not slow", "slow"):
-        # Most of them wait for other processes, so two at a time take half as long.
-        arguments = ["-n", "2", "-m", speed, *packages, *session.posargs]
+    # Most of the slow ones wait for other processes, so three at a time are right for two cores.
+    for speed, at_a_time in (("not slow", "2"), ("slow", "3")):
+        arguments = ["-n", at_a_time, "-m", speed, *packages, *session.posargs]
         session.run("python", "-m", "pytest", *arguments, success_codes=good)
 
 
