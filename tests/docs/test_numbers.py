@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from melee import http
 from melee.cli.dev import LOOK_SECONDS
 from melee.cli.serve import serve
 from melee.objects.registry import RETRY_SECONDS_AT_MOST
@@ -18,15 +19,25 @@ from melee.store.connection import BUSY_SECONDS
 from melee.web.body import BODY_BYTES_AT_MOST
 from melee.web.limits import CONNECTIONS_AT_MOST, HEADER_BYTES_AT_MOST, URL_BYTES_AT_MOST
 from melee.web.scratch import SCRATCH_BYTES_AT_MOST
+from melee_examples.feed.lib.refresher import EVERY_SECONDS
+from melee_examples.signup.lib.outbox import (
+    ATTEMPTS_AT_MOST,
+    IDLE_SECONDS,
+    JOBS_AT_ONCE,
+    PENDING_SECONDS,
+    SOON_SECONDS,
+)
 from snippets.what_melee_cannot_do.importing import LINES_AT_ONCE
+from tests.crash.test_outbox import SIGNUPS
 
 DOCS = Path(__file__).parents[2] / "docs"
 DURABLE = "guide/durable-objects.md"
 SERVING = "guide/serving.md"
 CANNOT = "guide/what-melee-cannot-do.md"
+BACKGROUND = "guide/background-work.md"
 DEFAULTS, WEB, SERVER = ObjectsConfig(), WebConfig(), ServerConfig()
-WORDS = {1: "once a second", 5: "five seconds", 60: "a minute"}
-NUMBERS = {4: "Four"}
+WORDS = {1: "once a second", 5: "five seconds", 60: "a minute", 600: "ten minutes"}
+NUMBERS = {4: "Four", 5: "five"}
 PORT = next(option.default for option in serve.params if option.name == "port")
 
 
@@ -60,6 +71,17 @@ PORT = next(option.default for option in serve.params if option.name == "port")
         (CANNOT, f"upload above {BODY_BYTES_AT_MOST // 1024**2} MiB"),
         (CANNOT, f"takes {LINES_AT_ONCE} lines"),
         (CANNOT, f"takes the next {LINES_AT_ONCE}"),
+        (BACKGROUND, f"always: {http.TIMEOUT_SECONDS:g} seconds"),
+        (BACKGROUND, f"whole request has {WEB.budget_seconds} seconds"),
+        (BACKGROUND, f"one of {WEB.slots} slots.** {NUMBERS[WEB.slots]} visitors"),
+        (BACKGROUND, f"fetches it every {WORDS[EVERY_SECONDS]}"),
+        (BACKGROUND, f"next look, up to {WORDS[IDLE_SECONDS]}"),
+        (BACKGROUND, f"takes up to {JOBS_AT_ONCE} jobs"),
+        (BACKGROUND, f"After {NUMBERS[ATTEMPTS_AT_MOST]} failures"),
+        (BACKGROUND, f"about {(ATTEMPTS_AT_MOST - 1) * PENDING_SECONDS} seconds"),
+        (BACKGROUND, {1: "about a second later"}[SOON_SECONDS]),
+        (BACKGROUND, f"In a test, {SIGNUPS} people sign up"),
+        ("guide/database.md", f"for up to {BUSY_SECONDS} seconds"),
         ("reference/commands.md", f"bout {WORDS[LOOK_SECONDS]}"),
         ("reference/errors.md", f"for more than {WORDS[BUSY_SECONDS]}"),
         ("tutorial/5-work-that-happens-on-its-own.md", f"bout {WORDS[LOOK_SECONDS]}"),
