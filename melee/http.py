@@ -26,6 +26,9 @@ Error = HttpError
 TIMEOUT_SECONDS = 10.0
 BYTES_AT_MOST = 32 * 1024 * 1024
 
+# A connection that is kept for the redirect may be closed by the server at that very moment.
+_ONE_REQUEST_EACH = httpx.Limits(max_keepalive_connections=0)
+
 # Reading the certificates takes longer than most requests. Here the request parent does it, for all its children.
 _TLS = httpx.create_ssl_context()
 
@@ -148,7 +151,7 @@ def request(method: str, url: str, **options: Unpack[Options]) -> Response:
     with (
         _Deadline(seconds) as deadline,
         _errors_of(method, url, deadline),
-        httpx.Client(verify=_TLS, timeout=seconds, follow_redirects=True) as client,
+        httpx.Client(verify=_TLS, timeout=seconds, follow_redirects=True, limits=_ONE_REQUEST_EACH) as client,
         client.stream(
             method,
             url,

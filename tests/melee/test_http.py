@@ -94,6 +94,24 @@ def test_a_redirect_is_followed() -> None:
             assert http.get(here.url).text == "there"
 
 
+def test_a_redirect_to_the_same_server_comes_on_a_connection_of_its_own() -> None:
+    # A server may close one that is kept, and says so too late for whoever is just using it.
+    after_the_answer: list[bytes] = []
+
+    def answer(client: socket.socket) -> None:
+        moved = len(server.requests) == 1
+        client.sendall(
+            b"HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n"
+            if moved
+            else b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nthere"
+        )
+        after_the_answer.append(client.recv(1))
+
+    with upstream(answer) as server:
+        assert http.get(server.url).text == "there"
+    assert after_the_answer == [b"", b""]
+
+
 def test_a_redirect_to_itself_is_an_error() -> None:
     with (
         upstream(answering(b"", "302 Found", "Location: /\r\n")) as server,
