@@ -18,8 +18,8 @@ from melee.errors import (
     StatementRefused,
     WrongProcess,
 )
+from melee.store.database import Row
 
-Row = dict[str, Any]
 _Result = TypeVar("_Result")
 
 BUSY_SECONDS = 5
@@ -46,6 +46,9 @@ class Connection:
         DatabaseError: from every method, when SQLite refuses; the subclass says why.
         WrongProcess: used in another process than the one that opened it.
     """
+
+    # So that a reader that turns into a writer never finds that somebody else wrote meanwhile.
+    begins = "BEGIN IMMEDIATE"
 
     def __init__(self, path: Path, *, read_only: bool = False, at_rest: bool = False) -> None:
         self.path = path

@@ -2,22 +2,46 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
-from melee.store.connection import Connection, Row
+Row = dict[str, Any]
+
+
+class Statements(Protocol):
+    """What a connection to a database of either kind can do."""
+
+    begins: str
+    """The statement that opens a transaction for writing."""
+
+    @property
+    def in_transaction(self) -> bool: ...
+
+    @property
+    def changes(self) -> int:
+        """How many rows all statements so far have changed; `last_changes`, how many the last one that changed any."""
+
+    @property
+    def last_changes(self) -> int: ...
+
+    def control(self, sql: str) -> None:
+        """Begins or ends a transaction."""
+
+    def execute(self, sql: str, parameters: tuple[Any, ...]) -> list[Row]:
+        """Runs one statement of an app and reads all its rows."""
 
 
 class Database:
-    """A SQLite database, as `app.db` and as `self.storage` of a durable object.
+    """A SQL database: `app.db`, in SQLite or Postgres, and `self.storage` of a durable object, in SQLite.
 
-    Statements take `?` parameters in order, or one dict for named ones. Values are None, bool, int, float, str and
-    bytes. A statement outside `transaction()` stands on its own.
+    Statements take `?` parameters in order, or one dict for named ones such as `:day`. Values are None, bool, int,
+    float, str and bytes; Postgres also takes and gives what psycopg knows, such as `datetime`. A statement outside
+    `transaction()` stands on its own.
 
     Raises:
-        DatabaseError: from every method, when SQLite refuses; the subclass says why.
+        DatabaseError: from every method, when the database refuses; the subclass says why.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Statements) -> None:
         self._connection = connection
 
     def query(self, sql: str, *parameters: Any) -> list[Row]:
@@ -39,7 +63,7 @@ class Database:
     def transaction(self) -> Iterator[None]:
         """All of what happens inside is kept, or, when it raises, none. Transactions nest."""
         nested = self._connection.in_transaction
-        self._connection.control("SAVEPOINT melee" if nested else "BEGIN IMMEDIATE")
+        self._connection.control("SAVEPOINT melee" if nested else self._connection.begins)
         try:
             yield
             self._connection.control("RELEASE melee" if nested else "COMMIT")
