@@ -8,8 +8,8 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Mapping, MutableMapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import IO, Any
@@ -137,6 +137,13 @@ def of_object(name: str) -> FilteringBoundLogger:
 def of_request(id: str) -> AbstractContextManager[None]:
     """Inside, whatever is logged carries `request=id`; nothing of the kind for no id."""
     return structlog.contextvars.bound_contextvars(**({"request": id} if id else {}))
+
+
+@contextmanager
+def of_job(name: str, id: int) -> Iterator[FilteringBoundLogger]:
+    """Inside, whatever is logged carries `job=NAME/id`; gives the logger that a job has as `resources.log`."""
+    with structlog.contextvars.bound_contextvars(job=f"{name}/{id}"):
+        yield structlog.get_logger()
 
 
 def request_id() -> str:
@@ -278,6 +285,42 @@ def reload_failed(name: str, problem: str) -> None:
 
 def worker_failed(problem: str) -> None:
     _log.error("the object worker cannot serve", problem=problem)
+
+
+def job_failed(name: str, attempt: int, error: BaseException) -> None:
+    _log.warning(f"job {name} raised", attempt=attempt, exc_info=error)
+
+
+def job_given_up(name: str, id: int, attempts: int, error: str) -> None:
+    _log.error(f"job {name} failed for good", job=f"{name}/{id}", attempts=attempts, error=error.partition("\n")[0])
+
+
+def job_lost(name: str, id: int, attempt: int, reason: str) -> None:
+    _log.error(f"job {name} was cut off", job=f"{name}/{id}", attempt=attempt, reason=reason)
+
+
+def job_reaped(name: str, id: int, status: str) -> None:
+    _log.warning(f"job {name} was left by a worker that is gone", job=f"{name}/{id}", status=status)
+
+
+def jobs_given_back(jobs: int) -> None:
+    _log.info("jobs that had not ended are queued again", jobs=jobs)
+
+
+def job_worker_works(queues: list[str], executors: int, pid: int) -> None:
+    _log.info("job worker works", queues=" ".join(queues), executors=executors, pid=pid)
+
+
+def job_worker_stops(reason: str) -> None:
+    _log.info("job worker stops", reason=reason)
+
+
+def job_store_failed(error: BaseException, again_in_seconds: float) -> None:
+    _log.error("the job worker cannot use the database", error=str(error), again_in_seconds=round(again_in_seconds, 1))
+
+
+def jobs_unknown(names: list[str]) -> None:
+    _log.warning("jobs are queued that no registered class runs", names=" ".join(names))
 
 
 def server_stops(reason: str) -> None:

@@ -52,6 +52,14 @@ class WebConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     backlog: Annotated[int, msgspec.Meta(ge=0)] = 100
 
 
+class JobsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[jobs]`: how many executors work on all queues together; 0 for a server that only enqueues. With `queues`, each
+    of these has its own, as many as it says, and other queues are left to other servers."""
+
+    workers: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 4
+    queues: dict[str, Annotated[int, msgspec.Meta(ge=1, le=1000)]] = {}
+
+
 class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`[server]`: when an app goes to sleep, how long its end may take, and which proxies are believed what they say
     about a client: addresses or networks, such as `10.0.0.0/8`."""
@@ -67,6 +75,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     app: AppConfig = AppConfig()
     web: WebConfig = WebConfig()
     objects: ObjectsConfig = ObjectsConfig()
+    jobs: JobsConfig = JobsConfig()
     server: ServerConfig = ServerConfig()
 
     @property
@@ -133,6 +142,19 @@ class Project:
     @property
     def database(self) -> Path:
         return self.data / "app.sqlite3"
+
+    @property
+    def database_url(self) -> str:
+        """Where the app's database is when it is in Postgres, as `DATABASE_URL` says; empty for SQLite.
+
+        Raises:
+            BadConfig: the variable names something else.
+        """
+        url = os.environ.get("DATABASE_URL", "")
+        if url and not url.startswith(("postgres://", "postgresql://")):
+            problem = "it is no URL of Postgres; write one such as postgresql://user@host/name, or unset it for SQLite"
+            raise BadConfig("DATABASE_URL", problem)
+        return url
 
     @property
     def migrations(self) -> Path:

@@ -1,12 +1,14 @@
 """Cron expressions: when one matches next, across changes of the clock, as Debian's cron does it."""
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
 from melee.errors import DefinitionError
+from melee.jobs.store import NewJob
 
 _ZONE = re.compile(r"CRON_TZ=(\S+)\s+(.*)", re.DOTALL)
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)")
@@ -44,6 +46,14 @@ class Schedule:
     def next_after(self, moment: float) -> float:
         """The first match later than a moment; both in epoch seconds."""
         return next(CronSim(self._fields, datetime.fromtimestamp(moment, self._zone))).timestamp()
+
+
+@dataclass(frozen=True)
+class CronJob:
+    """A job that is enqueued whenever its schedule matches, each time with the same payload."""
+
+    schedule: Schedule
+    job: NewJob
 
 
 def _zone(name: str, expression: str) -> tzinfo:

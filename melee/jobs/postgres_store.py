@@ -10,8 +10,6 @@ from melee.jobs.statements import read_statements
 from melee.jobs.store import Claim, Failure, NewJob, Retried, Stats, StoredJob, Wanted, stats_per_name, stored_job
 from melee.store.database import Database, Row
 
-CHANNEL = "melee_jobs"
-"""What is notified, once a transaction, when there is something to claim."""
 _SQL = read_statements("postgres.sql")
 # A table of an older version gets what it lacks.
 _COLUMNS = {

@@ -1,25 +1,16 @@
 """`Jobs`: what an app says of its jobs, and what its code does with them, as `app.jobs`."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
 from melee.errors import DefinitionError, ShapeError, TimerError
-from melee.jobs.cron import Schedule
+from melee.jobs.cron import CronJob, Schedule
 from melee.jobs.job import Job, check_class, key_of, payload_of
 from melee.jobs.store import NewJob, Retried, Stats, Store, StoredJob
 
 _Class = TypeVar("_Class", bound=type[Job])
 _MILLISECONDS_FROM = 1e11
-
-
-@dataclass(frozen=True)
-class CronJob:
-    """A job that is enqueued whenever its schedule matches, each time with the same payload."""
-
-    schedule: Schedule
-    job: NewJob
 
 
 class Jobs:

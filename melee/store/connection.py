@@ -49,9 +49,11 @@ class Connection:
 
     # So that a reader that turns into a writer never finds that somebody else wrote meanwhile.
     begins = "BEGIN IMMEDIATE"
+    finds_table = "SELECT 1 FROM sqlite_master WHERE name = ?"
+    is_broken = False
 
     def __init__(self, path: Path, *, read_only: bool = False, at_rest: bool = False) -> None:
-        self.path = path
+        self.path, self.place = path, str(path)
         self._pid = os.getpid()
         self._is_own_statement = False
         self._refusal = ""

@@ -13,6 +13,12 @@ class Statements(Protocol):
     begins: str
     """The statement that opens a transaction for writing."""
 
+    place: str
+    """Which database it is, for an error."""
+
+    finds_table: str
+    """A statement that gives a row when there is a table whose name is its parameter."""
+
     @property
     def in_transaction(self) -> bool: ...
 
@@ -22,6 +28,13 @@ class Statements(Protocol):
 
     @property
     def last_changes(self) -> int: ...
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether nothing more can be done on it."""
+
+    def own(self, sql: str, *parameters: Any) -> list[Row]:
+        """Runs a statement of melee's own, with its parameters."""
 
     def control(self, sql: str) -> None:
         """Begins or ends a transaction."""

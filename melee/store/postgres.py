@@ -52,8 +52,10 @@ class PostgresConnection:
     """
 
     begins = "BEGIN"
+    finds_table = "SELECT 1 AS found FROM pg_class WHERE oid = to_regclass(?)"
 
     def __init__(self, url: str) -> None:
+        self.place = shown(url)
         self._pid, self._changes, self._last_changes = os.getpid(), 0, 0
         try:
             self._postgres = psycopg.connect(
@@ -89,6 +91,9 @@ class PostgresConnection:
 
     def execute(self, sql: str, parameters: tuple[Any, ...]) -> list[Row]:
         return self._run(*_in_postgres_words(sql, parameters))
+
+    def own(self, sql: str, *parameters: Any) -> list[Row]:
+        return self.execute(sql, parameters)
 
     def listen(self, channel: str) -> None:
         """From now on `has_news` says whether somebody has notified this channel."""

@@ -7,7 +7,8 @@ from contextlib import closing, contextmanager
 import pytest
 
 from melee.clock import ManualClock, SystemClock
-from melee.jobs.postgres_store import CHANNEL, PostgresStore
+from melee.jobs.bell import CHANNEL
+from melee.jobs.postgres_store import PostgresStore
 from melee.jobs.store import Stats
 from melee.store.database import Database
 from melee.store.postgres import PostgresConnection

@@ -1,0 +1,83 @@
+"""Which claims a worker holds, and what has become of those that are not yet written down."""
+
+from collections.abc import Iterable, Mapping
+
+from melee import log
+from melee.jobs.job import Job
+from melee.jobs.retry import pause_seconds
+from melee.jobs.store import Claim, Failure, Store
+
+
+class Ledger:
+    """Nothing is forgotten before the store has it. To write something twice does no harm: only a claim that stands
+    changes its job.
+
+    Args:
+        classes: of the jobs, by name.
+    """
+
+    def __init__(self, classes: Mapping[str, type[Job]]) -> None:
+        self._classes = classes
+        self._held: dict[int, Claim] = {}
+        self._done: list[Claim] = []
+        self._failures: list[Failure] = []
+        self._back: list[Claim] = []
+
+    @property
+    def held(self) -> list[Claim]:
+        """The claims whose leases have to be renewed."""
+        return list(self._held.values())
+
+    @property
+    def unwritten(self) -> int:
+        return len(self._done) + len(self._failures) + len(self._back)
+
+    @property
+    def given_back(self) -> int:
+        """How many of these are queued again, untried."""
+        return len(self._back)
+
+    @property
+    def has_failures(self) -> bool:
+        return bool(self._failures)
+
+    def take(self, claims: Iterable[Claim]) -> None:
+        self._held.update((claim.id, claim) for claim in claims)
+
+    def done(self, claims: Iterable[Claim]) -> None:
+        self._done += claims
+
+    def failed(self, claim: Claim, error: str, is_final: bool = False) -> None:
+        """To be tried again after a pause, unless this was the last attempt or another one is no use."""
+        again_in_seconds: float | None = None
+        if is_final or claim.attempt >= claim.max_attempts:
+            log.job_given_up(claim.name, claim.id, claim.attempt, error)
+        else:
+            jitter = self._classes[claim.name].JITTER if claim.name in self._classes else 0
+            again_in_seconds = pause_seconds(claim.attempt, jitter)
+        self._failures.append(Failure(claim, error, again_in_seconds))
+
+    def give_back(self, claims: Iterable[Claim]) -> None:
+        self._back += claims
+
+    def drop(self, id: int) -> None:
+        """This claim does not stand any more."""
+        self._held.pop(id, None)
+
+    def write(self, store: Store) -> None:
+        if self._done:
+            store.succeed(self._done)
+            self._forget(self._done)
+            self._done = []
+        if self._failures:
+            store.fail(self._failures)
+            self._forget(failure.claim for failure in self._failures)
+            self._failures = []
+        if self._back:
+            store.release(self._back)
+            self._forget(self._back)
+            self._back = []
+
+    def _forget(self, claims: Iterable[Claim]) -> None:
+        for claim in claims:
+            self._held.pop(claim.id, None)

@@ -1,0 +1,59 @@
+"""The jobs of an app on a connection of their own, for a process that is none of its requests."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from melee.clock import Clock
+from melee.jobs.bell import Bell, PostgresBell, SqliteBell
+from melee.jobs.sqlite_store import SqliteStore
+from melee.jobs.store import Store
+from melee.project import Project
+from melee.store.connection import Connection
+from melee.store.database import Database
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An open store, what rings when there is something new in it, and how both are closed."""
+
+    store: Store
+    bell: Bell
+    close: Callable[[], None]
+
+
+def open_jobs(project: Project, clock: Clock) -> Opened:
+    """Connects to the jobs of an app, and makes their tables if they are missing; raises `DatabaseError`."""
+    return _on_postgres(project.database_url, clock) if project.database_url else _on_sqlite(project, clock)
+
+
+def _on_sqlite(project: Project, clock: Clock) -> Opened:
+    project.database.parent.mkdir(parents=True, exist_ok=True)
+    connection = Connection(project.database)
+    try:
+        store = SqliteStore(Database(connection), clock)
+        store.create()
+    except BaseException:
+        connection.close()
+        raise
+    return Opened(store, SqliteBell(connection), connection.close)
+
+
+def _on_postgres(url: str, clock: Clock) -> Opened:
+    # Who keeps jobs in SQLite need not have it installed.
+    from melee.jobs.postgres_store import PostgresStore
+    from melee.store.postgres import PostgresConnection
+
+    connection = PostgresConnection(url)
+    try:
+        store = PostgresStore(Database(connection), clock)
+        store.create()
+        bell = PostgresBell(PostgresConnection(url))
+    except BaseException:
+        connection.close()
+        raise
+
+    def close() -> None:
+        bell.close()
+        connection.close()
+
+    return Opened(store, bell, close)

@@ -1,0 +1,117 @@
+"""A station: some queues, and the executors that work on them and on no other."""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+
+from melee import log
+from melee.clock import Clock
+from melee.jobs.crew import Crew
+from melee.jobs.frames import Board
+from melee.jobs.job import Job
+from melee.jobs.ledger import Ledger
+from melee.jobs.pace import Pace
+from melee.jobs.store import Claim, Store, Wanted
+
+
+class Station:
+    """Claims jobs and hands them out, as many at a time as suits their pace.
+
+    Args:
+        queues: which ones.
+        executors: how many work here; their lines of the board begin at `first_line`.
+        kill: ends a process and all that it started.
+    """
+
+    def __init__(
+        self,
+        queues: Sequence[str],
+        executors: int,
+        classes: Mapping[str, type[Job]],
+        ledger: Ledger,
+        board: Board,
+        first_line: int,
+        clock: Clock,
+        kill: Callable[[int], None],
+    ) -> None:
+        released = [name for name, cls in classes.items() if cls.UNIQUE_WHILE == "queued"]
+        self._wanted = Wanted(queues, list(classes), released)
+        self._classes, self._ledger = classes, ledger
+        self._ready: deque[Claim] = deque()
+        self._pace = Pace()
+        self._is_stopping = False
+        self.crew = Crew(executors, board, first_line, clock, self, kill)
+        self.is_dry = False
+        """Whether there was nothing more to claim when it was last tried."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it can take more than it has."""
+        return not self._is_stopping and self._missing() > 0
+
+    def claim(self, store: Store, lease_seconds: float, worker: str) -> None:
+        """Takes what is due, as much as is wanted now."""
+        wanted = self._missing()
+        if wanted <= 0 or self.is_dry or self._is_stopping:
+            return
+        claims = store.claim(self._wanted, wanted, lease_seconds, worker)
+        self._ledger.take(claims)
+        self._ready.extend(claims)
+        self.is_dry = len(claims) < wanted
+
+    def hand_out(self) -> None:
+        """Gives every executor that has room something to do."""
+        for executor in self.crew.free():
+            if self._ready:
+                self.crew.give(executor, self._pace.frame(self._ready))
+
+    def cut_off_overdue(self) -> None:
+        """Ends the jobs that take longer than their `TIMEOUT`."""
+        for executor in self.crew.executors.values():
+            if running := self.crew.running(executor):
+                claim, seconds = running
+                limit = self._classes[claim.name].TIMEOUT
+                if limit is not None and seconds > limit:
+                    self.crew.cut_off(executor, f"it took longer than its TIMEOUT of {limit:g} s")
+
+    def cut_off_gone(self, gone: set[int]) -> None:
+        """Ends the jobs whose claims do not stand any more; `gone` names those that are not known to have ended."""
+        self._ready = deque(claim for claim in self._ready if claim.id not in gone)
+        for executor in self.crew.executors.values():
+            running = self.crew.running(executor)
+            if running and running[0].id in gone:
+                self.crew.cut_off(executor, "it was discarded, or its lease had run out")
+
+    def stop(self) -> None:
+        """Takes nothing more, and gives back what has not been handed out."""
+        self._is_stopping = True
+        self._ledger.give_back(self._ready)
+        self._ready.clear()
+
+    # What became of claims, see `crew.Outcomes`.
+
+    def succeeded(self, claims: Sequence[Claim], seconds: Sequence[float]) -> None:
+        for claim, duration in zip(claims, seconds, strict=True):
+            self._pace.learn(claim.name, duration)
+        self._ledger.done(claims)
+
+    def raised(self, claim: Claim, error: str, is_final: bool) -> None:
+        self._ledger.failed(claim, error, is_final)
+
+    def cut_off(self, claim: Claim, reason: str) -> None:
+        log.job_lost(claim.name, claim.id, claim.attempt, reason)
+        if self._is_stopping:
+            # It is not its fault that the server ends.
+            self._ledger.give_back([claim])
+        else:
+            self._ledger.failed(claim, reason)
+
+    def untouched(self, claims: Sequence[Claim]) -> None:
+        if self._is_stopping:
+            self._ledger.give_back(claims)
+        else:
+            self._ready.extendleft(reversed(claims))
+
+    def _missing(self) -> int:
+        # Those that have no executor yet are not claimed: another worker may have one.
+        able = len(self.crew.executors)
+        return self._pace.wanted(able, self._ready) if able else 0
