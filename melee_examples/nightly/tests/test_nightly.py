@@ -245,7 +245,15 @@ def test_a_line_that_is_empty_or_too_long_is_refused_with_a_message(
         f"Write 1 to 140 characters; this line has {len(text.strip())}." in refused.text
     )
     assert f'value="{text.strip()}"' in refused.text
+    assert 'aria-invalid="true"' in refused.text
     assert "It is clean." in refused.text
+
+
+def test_a_form_that_is_too_large_to_show_again_is_not_read(app: AppUnderTest) -> None:
+    refused = app.client.post("/lines", data={"text": "x" * 20_000})
+
+    assert refused.status_code == 413
+    assert "xxx" not in refused.text
 
 
 def test_what_people_write_is_shown_as_text(app: AppUnderTest) -> None:
