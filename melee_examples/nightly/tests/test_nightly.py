@@ -174,6 +174,24 @@ def test_a_whiteboard_made_in_the_hour_that_comes_twice_waits_for_the_next_night
         assert app.fire_due() == ["Whiteboard/main"]
 
 
+def test_the_page_says_what_the_clocks_show_when_a_time_is_skipped() -> None:
+    with whiteboard_app(on_the_wall(HELSINKI, "2025-03-29 12:00")) as app:
+        shown = '<time datetime="2025-03-30T04:00:00+03:00">2025-03-30 at 04:00</time>'
+        assert shown in page(app)
+
+
+def test_a_clock_that_is_set_back_wipes_no_night_twice(app: AppUnderTest) -> None:
+    whiteboard_of(app).lines()
+    app.clock.move_to(on_the_wall(PARIS, "2025-06-03 03:00"))
+    assert app.fire_due() == ["Whiteboard/main"]
+
+    app.clock.step_to(on_the_wall(PARIS, "2025-06-03 02:30"))
+    app.clock.move_to(on_the_wall(PARIS, "2025-06-04 02:59:59"))
+    assert app.fire_due() == []
+    app.clock.move(1)
+    assert app.fire_due() == ["Whiteboard/main"]
+
+
 def test_one_made_before_three_is_wiped_the_same_night() -> None:
     with whiteboard_app(on_the_wall(PARIS, "2025-06-03 01:00")) as app:
         whiteboard_of(app).lines()
