@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from melee import http
-from melee.exchange import _is_same_server
+from melee.exchange import Deadline, NoAnswer, _is_same_server
 from tests.melee.upstream import Upstream, answering, dripping, redirecting, silent, upstream
 
 CERTIFICATE = Path(__file__).with_name("localhost.pem")
@@ -158,6 +158,15 @@ def test_what_a_redirect_says_itself_is_not_read() -> None:
 
     with upstream(answer) as server:
         assert http.get(server.url).text == "there"
+
+
+def test_nothing_more_is_sent_when_the_time_is_over() -> None:
+    with Deadline(60) as deadline:
+        assert 0 < deadline.seconds_left <= 60
+    with Deadline(0.01) as deadline:
+        deadline._timer.join(timeout=30)
+        with pytest.raises(NoAnswer):
+            _ = deadline.seconds_left
 
 
 def test_no_timer_is_left_behind() -> None:
