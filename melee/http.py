@@ -1,30 +1,34 @@
 """Outgoing HTTP: `http.get(url)`, `http.post(url, json=…)`. It is httpx with a time limit always, one kind of error,
 and nothing sent by a durable object before what the object wrote is on disk.
 
-Every request has a connection of its own: the process that makes it seldom makes a second one.
+Every request has a connection of its own: the process that makes it seldom makes a second one. It goes through the
+proxy that the environment names in `HTTP_PROXY`, `HTTPS_PROXY` or `ALL_PROXY`, but for the hosts in `NO_PROXY`. Nothing
+is read from `.netrc`.
 """
 
 import codecs
 import contextlib
-import math
-import socket
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self, TypedDict, Unpack
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import httpx
 import msgspec
 
 from melee.errors import HttpError
+from melee.exchange import Deadline, NoAnswer, answer_to
 from melee.outgoing import before_sending
 
 Error = HttpError
 """Whatever can go wrong with a request or its answer."""
 
 TIMEOUT_SECONDS = 10.0
-BYTES_AT_MOST = 32 * 1024 * 1024
+
+# What may stand in a header. A line break would begin another one.
+_SENDABLE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
 
 # A connection that is kept for the redirect may be closed by the server at that very moment.
 _ONE_REQUEST_EACH = httpx.Limits(max_keepalive_connections=0)
@@ -62,7 +66,7 @@ class Response:
         """The body as text; what its encoding does not know is shown as �. Raises `Error` when that is no encoding."""
         try:
             return self.content.decode(self.encoding, errors="replace")
-        except LookupError as error:
+        except (LookupError, UnicodeError) as error:
             raise self._error(f"it sent no text ({error})") from error
 
     def json(self) -> Any:
@@ -75,7 +79,9 @@ class Response:
     def raise_for_status(self) -> Self:
         """The response itself when it is `ok`; raises `Error` with its status otherwise."""
         if not self.ok:
-            raise self._error(f"it answered {self.status}")
+            location = self.headers.get("Location")
+            elsewhere = f" and points to {_shown(urljoin(self.url, location))}" if location else ""
+            raise self._error(f"it answered {self.status}{elsewhere}")
         return self
 
     def _error(self, problem: str) -> Error:
@@ -86,8 +92,9 @@ class Options(TypedDict, total=False):
     """What a request can be given by name.
 
     Attributes:
-        timeout: seconds for all of it, from the connection to the last byte; default: 10. Only a name server that does
-            not answer can take longer, until the system gives up.
+        timeout: seconds for all of it, from the connection to the last byte; default: 10. Only two things can take
+            longer: a name server that does not answer, until the system gives up, and a name with several addresses
+            of which none answers, that long for each.
         params: for the query of the URL.
         headers: by name.
         json, data, content: the body; as JSON, as the fields of a form, or as it is.
@@ -137,22 +144,24 @@ def request(method: str, url: str, **options: Unpack[Options]) -> Response:
     What an object sends leaves when all that it wrote so far is on disk. So whoever receives it never knows of
     something that the object has forgotten.
 
+    A redirect is followed when the same request can be sent to the same server, or to its `https`. A `GET` is followed
+    to other servers too, where it takes neither `auth` nor the headers that may be secret. A redirect that would turn a
+    `POST` into a `GET`, or lead from `https` to `http`, is not followed: it is the response, and not `ok`.
+
     Raises:
-        Error: there is no whole answer: the URL is none, the server cannot be reached, takes too long, breaks off,
-            redirects for ever, or sends more than 32 MiB.
+        Error: there is no whole answer: the URL is none, a header or a proxy cannot be used, the server cannot be
+            reached, takes too long, breaks off, redirects for ever, or sends more than 32 MiB.
         TransactionOpen: an object asks inside a transaction, whose writes cannot be on disk before it ends.
     """
     seconds, headers = options.get("timeout", TIMEOUT_SECONDS), dict(options.get("headers", {}))
-    if not 0 < seconds < math.inf:
+    if not (isinstance(seconds, int | float) and 0 < seconds <= threading.TIMEOUT_MAX):
         raise ValueError(f"timeout={seconds}: pass a number of seconds above 0")
     if "idempotency_key" in options:
         headers["Idempotency-Key"] = options["idempotency_key"]
     before_sending.get()(f"{method} {_shown(url)}")
-    with (
-        _Deadline(seconds) as deadline,
-        _errors_of(method, url, deadline),
-        httpx.Client(verify=_TLS, timeout=seconds, follow_redirects=True, limits=_ONE_REQUEST_EACH) as client,
-        client.stream(
+    with Deadline(seconds) as deadline, _errors_of(method, url, deadline), _client() as client:
+        _check_sendable(headers)
+        asked = client.build_request(
             method,
             url,
             params=options.get("params"),
@@ -160,92 +169,44 @@ def request(method: str, url: str, **options: Unpack[Options]) -> Response:
             json=options.get("json"),
             data=options.get("data"),
             content=options.get("content"),
-            auth=options.get("auth"),
-            extensions={"trace": deadline.watch},
-        ) as answer,
-    ):
-        body = _whole_body(answer, deadline)
+        )
+        answer, body = answer_to(client, asked, options.get("auth"), deadline)
     encoding = answer.encoding or "utf-8"
     return Response(answer.status_code, answer.headers, body, encoding, method, _shown(url))
 
 
-class _NotWhole(Exception):
-    """The answer was given up."""
+def _client() -> httpx.Client:
+    try:
+        return httpx.Client(verify=_TLS, limits=_ONE_REQUEST_EACH, headers={"Accept-Encoding": "gzip"})
+    except (ImportError, ValueError, httpx.InvalidURL) as error:
+        raise NoAnswer(f"the proxy that the environment names cannot be used ({error})") from error
 
 
-class _Deadline:
-    """The end of the time for a request.
-
-    httpx limits each wait for the network by itself, and a server that sends a byte now and then would never end. So
-    the connections are shut down when the time is over, under whoever waits for them.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds, self.is_over = seconds, False
-        self._connections: list[socket.socket] = []
-        self._lock = threading.Lock()
-        self._timer = threading.Timer(seconds, self._end)
-        self._timer.daemon = True
-
-    def __enter__(self) -> Self:
-        self._timer.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._timer.cancel()
-        with self._lock:
-            for connection in self._connections:
-                connection.close()
-            self._connections.clear()
-
-    def watch(self, event: str, info: Mapping[str, Any]) -> None:
-        """Is told by httpx of all that happens to a request."""
-        if event != "connection.connect_tcp.complete":
-            return
-        with self._lock:
-            # A descriptor of its own: TLS wraps the other one, and httpx closes it when it likes.
-            self._connections.append(info["return_value"].get_extra_info("socket").dup())
-            self._shut_down_if_over()
-
-    def _end(self) -> None:
-        with self._lock:
-            self.is_over = True
-            self._shut_down_if_over()
-
-    def _shut_down_if_over(self) -> None:
-        for connection in self._connections if self.is_over else []:
-            # The other side may have been quicker.
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+def _check_sendable(headers: Mapping[str, str]) -> None:
+    """Says the name alone: the value may be secret, and the message goes to the log."""
+    for name, value in headers.items():
+        if not _SENDABLE.fullmatch(value):
+            raise NoAnswer(
+                f"the header {name} cannot be sent; pass printable ASCII, with no line break and no space around it"
+            )
 
 
 @contextlib.contextmanager
-def _errors_of(method: str, url: str, deadline: _Deadline) -> Iterator[None]:
+def _errors_of(method: str, url: str, deadline: Deadline) -> Iterator[None]:
     """Inside, whatever goes wrong on the way raises `Error`."""
     try:
         yield
-    except (httpx.HTTPError, httpx.InvalidURL, _NotWhole) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, NoAnswer) as error:
         is_late = deadline.is_over or isinstance(error, httpx.TimeoutException)
         problem = f"there was no whole answer within {deadline.seconds:g} s" if is_late else str(error)
         raise Error(method, _shown(url), problem or type(error).__name__) from error
-
-
-def _whole_body(answer: httpx.Response, deadline: _Deadline) -> bytes:
-    body = bytearray()
-    for part in answer.iter_bytes():
-        body += part
-        if len(body) > BYTES_AT_MOST:
-            raise _NotWhole(f"the answer is larger than {BYTES_AT_MOST // 2**20} MiB")
-    if deadline.is_over:
-        # A body without a length ends with its connection, also when it was us who shut that down.
-        raise _NotWhole
-    return bytes(body)
 
 
 def _shown(url: str) -> str:
     """A URL without what may be secret: user, password, query."""
     try:
         parts = urlsplit(url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        return shown.encode(errors="backslashreplace").decode()
     except ValueError:
         return "a URL that is none"

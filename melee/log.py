@@ -70,7 +70,6 @@ def _configure(stream: IO[str], level: int, render: Any) -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             _with_traceback,
             render,
-            _encodable,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.WriteLoggerFactory(file=_Lossy(stream)),  # type: ignore[arg-type]
@@ -86,8 +85,10 @@ class _Lossy:
         self._stream = stream
 
     def write(self, text: str) -> None:
+        # A lone surrogate, or an umlaut in ASCII, must not end the process. JSON writes what is left the same way.
+        encoding = getattr(self._stream, "encoding", None) or "utf-8"
         try:
-            self._stream.write(text)
+            self._stream.write(text.encode(encoding, errors="backslashreplace").decode(encoding))
             self._stream.flush()
         except BrokenPipeError:
             # It never comes back. So the end of the process, which writes what is left, is not a failure either.
@@ -109,11 +110,6 @@ def _with_traceback(_logger: Any, _name: str, event: _Event) -> _Event:
     return event
 
 
-def _encodable(_logger: Any, _name: str, line: Any) -> str:
-    # A lone surrogate in a message must not end the process that logs it. JSON writes it the same way.
-    return str(line).encode(errors="backslashreplace").decode()
-
-
 def _as_line(_logger: Any, _name: str, event: Mapping[str, Any]) -> str:
     fields = dict(event)
     words, trace = fields.pop("event"), fields.pop("traceback", "")
@@ -121,7 +117,14 @@ def _as_line(_logger: Any, _name: str, event: Mapping[str, Any]) -> str:
     fields.pop("timestamp")
     named = " ".join(f"{name}={value}" for name, value in fields.items())
     prefix = "" if level == "info" else f"{level}: "
-    return "\n".join(filter(None, [" ".join(filter(None, [f"{prefix}{words}", named])), trace.rstrip()]))
+    line = " ".join(filter(None, [f"{prefix}{words}", named]))
+    return "\n".join(filter(None, [_harmless("\n    ".join(line.splitlines())), _harmless(trace.rstrip())]))
+
+
+def _harmless(text: str) -> str:
+    """What visitors send is logged, too. It must not tell the terminal what to do; nor does it begin a line of its own,
+    since those after the first are moved in."""
+    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
 
 
 _configure(sys.stderr, logging.WARNING, _as_line)

@@ -1,7 +1,6 @@
 """A board of short notes: `/` shows the open ones, `/admin` shows all of them."""
 
 from typing import Any
-from urllib.parse import urlsplit
 
 from flask import abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -14,13 +13,15 @@ LONGEST_NOTE = 280
 # --8<-- [start:app]
 app = App(__name__)
 # --8<-- [end:app]
+# No form here is longer. A refused one comes back with what was written.
+app.config["MAX_CONTENT_LENGTH"] = 16 * 1024
 
 
 # --8<-- [start:same_site]
 @app.before_request
 def refuse_forms_of_other_sites() -> None:
-    origin = urlsplit(request.headers.get("Origin", request.host_url))
-    if request.method == "POST" and origin.netloc != request.host:
+    _, _, site = request.headers.get("Origin", request.host_url).partition("://")
+    if request.method == "POST" and site.rstrip("/") != request.host:
         abort(403, "This form was sent from another site.")
         # --8<-- [end:same_site]
 

@@ -13,6 +13,8 @@ LONGEST_LINE = 140
 # --8<-- [start:app]
 app = App(__name__)
 # --8<-- [end:app]
+# No form here is longer. A refused one comes back with what was written.
+app.config["MAX_CONTENT_LENGTH"] = 16 * 1024
 
 
 # --8<-- [start:index]

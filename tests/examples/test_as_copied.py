@@ -39,11 +39,18 @@ def test_its_own_tests_catch_a_fault(fault: Fault, tmp_path: Path) -> None:
     assert fault.right in source
     (copied / fault.file).write_text(source.replace(fault.right, fault.wrong), encoding="utf-8")
 
-    (tests,) = (copied / "tests").glob("test_*.py")
-    run = run_its_tests(copied, f"tests/{tests.name}::{fault.caught_by}")
+    test = node_of(fault.caught_by, copied)
+    run = run_its_tests(copied, test)
     assert run.returncode == pytest.ExitCode.TESTS_FAILED, run.stdout + run.stderr
-    assert f"FAILED tests/{tests.name}::{fault.caught_by}" in run.stdout
+    assert f"FAILED {test}" in run.stdout
     assert re.search(r"^E +(AssertionError: )?assert ", run.stdout, re.MULTILINE), run.stdout
+
+
+def node_of(test: str, example: Path) -> str:
+    """What selects a test of an example, wherever it stands."""
+    name = test.partition("[")[0]
+    (file,) = [file for file in (example / "tests").glob("test_*.py") if f"def {name}(" in file.read_text("utf-8")]
+    return f"tests/{file.name}::{test}"
 
 
 @each_example

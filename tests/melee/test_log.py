@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from io import StringIO
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -89,6 +89,26 @@ def test_a_message_that_utf_8_cannot_encode_is_still_written(tmp_path: Path) -> 
     failed, logged = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     assert failed["error"] == r"ValueError: \ud800"
     assert logged["event"] == "\udfff"
+
+
+def test_a_line_cannot_be_forged_nor_the_terminal_told_what_to_do() -> None:
+    lines = as_lines()
+    log.request_served("7", "127.0.0.1", "GET", "/a\nerror: forged\x1b[31m\u202e", 200, 0, 0)
+    log.request_failed("GET", "/b\r\nforged", ValueError("c\x1b[2Jd"))
+    assert lines.getvalue().splitlines() == [
+        "request method=GET path=/a",
+        r"    error: forged\x1b[31m\u202e status=200 ms=0 bytes=0 client=127.0.0.1 request=7",
+        "error: GET /b",
+        r"    forged raised error=ValueError: c\x1b[2Jd",
+        r"ValueError: c\x1b[2Jd",
+    ]
+
+
+def test_what_the_encoding_of_the_terminal_does_not_know_is_still_written() -> None:
+    terminal = TextIOWrapper(BytesIO(), encoding="ascii")
+    log.to_lines(terminal)
+    log.timer_fired("Stats/grün")
+    assert terminal.buffer.getvalue() == b"timer Stats/gr\\xfcn -> on_timer\n"
 
 
 def test_what_an_object_logs_carries_its_name() -> None:

@@ -3,43 +3,57 @@
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from ssl import SSLContext
 
 PATIENCE_SECONDS = 30
 
 
 class Upstream:
-    """A server on a free port whose every connection is handled by `answer`, in a thread.
+    """A server whose every connection is handled by `answer`, in a thread.
 
     Attributes:
-        url: where it listens.
+        url: where it listens, on a free port.
         requests: the text of each request that came, up to the end of its headers and its body.
     """
 
-    def __init__(self, answer: Callable[[socket.socket], None]) -> None:
+    def __init__(
+        self, answer: Callable[[socket.socket], None], listener: socket.socket, tls: SSLContext | None
+    ) -> None:
         self.requests: list[str] = []
-        self._answer = answer
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._answer, self._listener, self._tls = answer, listener, tls
+        host, port = listener.getsockname()[:2]
+        self.url = f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
         self._threads = ThreadPoolExecutor(8)
+        self._handled: list[Future[None]] = []
+        self._serving = threading.Thread(target=self._serve)
+        self._serving.start()
 
-    def serve(self) -> None:
+    def close(self) -> None:
+        """Waits for the connections that are open; raises what went wrong in one of them, such as a failed assert."""
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._serving.join()
+        self._listener.close()
+        for handled in self._handled:
+            handled.result()
+        self._threads.shutdown()
+
+    def _serve(self) -> None:
         # Ends when the listener is shut down.
         with suppress(OSError):
             while True:
-                self._threads.submit(self._handle, self._listener.accept()[0])
-
-    def close(self) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        self._threads.shutdown()
+                self._handled.append(self._threads.submit(self._handle, self._listener.accept()[0]))
 
     def _handle(self, client: socket.socket) -> None:
-        with client, suppress(OSError):
-            client.settimeout(PATIENCE_SECONDS)
-            self.requests.append(_request(client))
-            self._answer(client)
+        client.settimeout(PATIENCE_SECONDS)
+        with (
+            client,
+            suppress(OSError),
+            self._tls.wrap_socket(client, server_side=True) if self._tls else client as stream,
+        ):
+            self.requests.append(_request(stream))
+            self._answer(stream)
 
 
 def _request(client: socket.socket) -> str:
@@ -62,15 +76,14 @@ def _some(client: socket.socket) -> bytes:
 
 
 @contextmanager
-def upstream(answer: Callable[[socket.socket], None]) -> Iterator[Upstream]:
-    server = Upstream(answer)
-    serving = threading.Thread(target=server.serve)
-    serving.start()
+def upstream(
+    answer: Callable[[socket.socket], None], listener: socket.socket | None = None, tls: SSLContext | None = None
+) -> Iterator[Upstream]:
+    server = Upstream(answer, listener or socket.create_server(("127.0.0.1", 0)), tls)
     try:
         yield server
     finally:
         server.close()
-        serving.join()
 
 
 def answering(body: bytes, status: str = "200 OK", headers: str = "") -> Callable[[socket.socket], None]:
@@ -96,3 +109,7 @@ def dripping(head: bytes) -> Callable[[socket.socket], None]:
                     return
 
     return drip
+
+
+def redirecting(to: str, status: str = "302 Found") -> Callable[[socket.socket], None]:
+    return answering(b"", status, f"Location: {to}\r\n")

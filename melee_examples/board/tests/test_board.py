@@ -224,7 +224,15 @@ def test_a_note_that_is_empty_or_too_long_is_refused_with_a_message(
         f"Write 1 to 280 characters; this note has {len(text.strip())}." in refused.text
     )
     assert f'value="{text.strip()}"' in refused.text
+    assert 'aria-invalid="true"' in refused.text
     assert "Nothing is open." in refused.text
+
+
+def test_a_form_that_is_too_large_to_show_again_is_not_read(app: AppUnderTest) -> None:
+    refused = app.client.post("/notes", data={"text": "x" * 20_000})
+
+    assert refused.status_code == 413
+    assert "xxx" not in refused.text
 
 
 def test_a_note_may_have_280_characters(app: AppUnderTest) -> None:
@@ -234,7 +242,7 @@ def test_a_note_may_have_280_characters(app: AppUnderTest) -> None:
 
 
 def test_a_form_of_another_site_is_refused(app: AppUnderTest) -> None:
-    for origin in ("https://elsewhere.example", "null"):
+    for origin in ("https://elsewhere.example", "null", "http://[", ""):
         refused = app.client.post(
             "/notes", data={"text": "spam"}, headers={"Origin": origin}
         )

@@ -13,14 +13,18 @@ ITEMS_KEPT = 20
 
 
 # --8<-- [start:shape]
+# Others wrote it, and it is shown on our page.
+Title = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
+Link = Annotated[str, msgspec.Meta(pattern="^https?://", max_length=2000)]
+
+
 class Item(msgspec.Struct):
-    # Others wrote it, and it becomes a link on our page.
-    url: Annotated[str, msgspec.Meta(pattern="^https?://")]
-    title: str
+    url: Link
+    title: Title
 
 
 class Feed(msgspec.Struct):
-    title: str
+    title: Title
     items: list[Item]
     # --8<-- [end:shape]
 

@@ -166,6 +166,22 @@ def sends_a_script_for_a_link(server: Upstream) -> None:
     server.sends({"title": "Harbour", "items": [item]})
 
 
+def sends_a_title_that_is_empty(server: Upstream) -> None:
+    server.sends({"title": "", "items": []})
+
+
+def sends_a_title_without_an_end(server: Upstream) -> None:
+    server.sends({"title": "x" * 20_000_000, "items": []})
+
+
+def sends_more_than_fits(server: Upstream) -> None:
+    server.sends({"title": "Harbour", "items": [], "more": "x" * 34_000_000})
+
+
+def breaks_off(server: Upstream) -> None:
+    server.breaks_off = True
+
+
 # --8<-- [start:bad]
 @pytest.mark.parametrize(
     "goes_bad",
@@ -181,27 +197,47 @@ def sends_a_script_for_a_link(server: Upstream) -> None:
         sends_items_without_a_title,
         sends_a_number_for_a_title,
         sends_a_script_for_a_link,
+        sends_a_title_that_is_empty,
+        sends_a_title_without_an_end,
+        sends_more_than_fits,
+        breaks_off,
     ],
 )
 def test_what_was_read_last_stays_until_the_server_is_good_again(
     app: AppUnderTest, server: Upstream, monkeypatch: pytest.MonkeyPatch, goes_bad: Any
 ) -> None:
-    monkeypatch.setattr("lib.refresher.TIMEOUT_SECONDS", 0.2)
     a_visitor_came(app)
     goes_bad(server)
     for _ in range(3):
-        with capture_logs() as lines:
+        with capture_logs() as lines, monkeypatch.context() as hurry:
+            hurry.setattr("lib.refresher.TIMEOUT_SECONDS", 0.5)
             ten_minutes_pass(app)
         words = [line["event"] for line in lines if line["log_level"] == "warning"]
         assert words == ["the feed was not refreshed"]
     assert "The ferry sails again" in page(app)
     assert "Read 30 min ago. Since then it could not be read." in page(app)
 
-    server.status, server.hangs = 200, False
+    server.status, server.hangs, server.breaks_off = 200, False, False
     server.sends(ISLAND)
     ten_minutes_pass(app)
     assert "Two seals on the pier" in page(app)
     # --8<-- [end:bad]
+
+
+def test_a_clock_that_is_set_back_neither_stops_it_nor_hurries_it(
+    app: AppUnderTest, server: Upstream
+) -> None:
+    a_visitor_came(app)
+    read_at = app.clock.now()
+    app.clock.step_to(read_at - 3600)
+    assert "Read less than a minute ago.<" in page(app)
+    assert app.fire_due() == []
+
+    app.clock.move(3600 + TEN_MINUTES - 1)
+    assert app.fire_due() == []
+    app.clock.move(1)
+    assert app.fire_due() == ["Refresher/main"]
+    assert server.asked == 2
 
 
 def test_a_server_that_is_gone_is_asked_again(

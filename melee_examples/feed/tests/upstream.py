@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -23,6 +23,7 @@ class Upstream(ThreadingHTTPServer):
     Attributes:
         body, status: of its answers.
         hangs: whether it takes a request and says nothing.
+        breaks_off: whether it hangs up in the middle of the body.
         asked: how many requests came.
         hung: set when it has taken such a request.
     """
@@ -31,7 +32,8 @@ class Upstream(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Answer)
-        self.body, self.status, self.hangs, self.asked = b"", 200, False, 0
+        self.body, self.status, self.asked = b"", 200, 0
+        self.hangs = self.breaks_off = False
         self.hung, self.closing = threading.Event(), threading.Event()
 
     @property
@@ -51,9 +53,13 @@ class Answer(BaseHTTPRequestHandler):
             self.server.hung.set()
             self.server.closing.wait()
             return
+        body = self.server.body
         self.send_response(self.server.status)
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(self.server.body)
+        # Whoever finds it too large hangs up.
+        with suppress(ConnectionError):
+            self.wfile.write(body[:-1] if self.server.breaks_off else body)
 
     def log_message(self, *_what: object) -> None:
         """Says nothing."""

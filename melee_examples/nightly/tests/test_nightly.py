@@ -174,6 +174,24 @@ def test_a_whiteboard_made_in_the_hour_that_comes_twice_waits_for_the_next_night
         assert app.fire_due() == ["Whiteboard/main"]
 
 
+def test_the_page_says_what_the_clocks_show_when_a_time_is_skipped() -> None:
+    with whiteboard_app(on_the_wall(HELSINKI, "2025-03-29 12:00")) as app:
+        shown = '<time datetime="2025-03-30T04:00:00+03:00">2025-03-30 at 04:00</time>'
+        assert shown in page(app)
+
+
+def test_a_clock_that_is_set_back_wipes_no_night_twice(app: AppUnderTest) -> None:
+    whiteboard_of(app).lines()
+    app.clock.move_to(on_the_wall(PARIS, "2025-06-03 03:00"))
+    assert app.fire_due() == ["Whiteboard/main"]
+
+    app.clock.step_to(on_the_wall(PARIS, "2025-06-03 02:30"))
+    app.clock.move_to(on_the_wall(PARIS, "2025-06-04 02:59:59"))
+    assert app.fire_due() == []
+    app.clock.move(1)
+    assert app.fire_due() == ["Whiteboard/main"]
+
+
 def test_one_made_before_three_is_wiped_the_same_night() -> None:
     with whiteboard_app(on_the_wall(PARIS, "2025-06-03 01:00")) as app:
         whiteboard_of(app).lines()
@@ -245,7 +263,15 @@ def test_a_line_that_is_empty_or_too_long_is_refused_with_a_message(
         f"Write 1 to 140 characters; this line has {len(text.strip())}." in refused.text
     )
     assert f'value="{text.strip()}"' in refused.text
+    assert 'aria-invalid="true"' in refused.text
     assert "It is clean." in refused.text
+
+
+def test_a_form_that_is_too_large_to_show_again_is_not_read(app: AppUnderTest) -> None:
+    refused = app.client.post("/lines", data={"text": "x" * 20_000})
+
+    assert refused.status_code == 413
+    assert "xxx" not in refused.text
 
 
 def test_what_people_write_is_shown_as_text(app: AppUnderTest) -> None:
