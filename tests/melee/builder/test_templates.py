@@ -4,7 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from flask import Flask
 
+from melee.builder.jinja import environment
 from melee.builder.source import Finding, read_sources
 from melee.builder.templates import findings
 
@@ -108,6 +110,14 @@ def test_a_page_that_is_not_utf_8_is_named_and_an_image_is_not(tmp_path: Path, w
     write("templates/index.html", "").write_bytes("<p>\n  é</p>".encode("latin-1"))
     problem = "it is not UTF-8 (invalid continuation byte); save it as UTF-8 (see reference/commands#melee-build)"
     assert found(tmp_path) == [Finding("templates/index.html", 2, 3, problem)]
+
+
+@pytest.mark.parametrize(
+    "name", ["a.html", "a.htm", "a.xml", "a.xhtml", "a.svg", "a.txt", "a.j2", "A.HTML", "a.html.j2", "html"]
+)
+def test_jinja_escapes_what_it_escapes_in_flask(name: str) -> None:
+    ours, flasks = (each.compile("{{ a }}", name=name, raw=True) for each in (environment(), Flask("app").jinja_env))
+    assert ours == flasks
 
 
 @pytest.mark.parametrize("name", [".index.html.swp", "index.html~", ".old/index.html"])
