@@ -19,6 +19,9 @@ class OneLineErrors(click.Group):
         except BrokenPipeError:
             # The reader of a pipe has seen enough; click ends quietly.
             raise
+        except KeyboardInterrupt as error:
+            # As a shell has it for Ctrl-C: 1 would be a mistake.
+            raise click.exceptions.Exit(130) from error
         except (MeleeError, OSError) as error:
             click.echo(f"melee: {visible(_in_words(error))}", err=True)
             raise click.exceptions.Exit(1) from error
