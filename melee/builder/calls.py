@@ -36,6 +36,11 @@ class SqlCall:
         values = self.node.args[1:]
         return None if any(isinstance(value, ast.Starred) for value in values) else len(values)
 
+    @property
+    def bracketed(self) -> ast.expr | None:
+        """A tuple or a list that is given as a value, as other libraries take all values; None when there is none."""
+        return next((value for value in self.node.args[1:] if isinstance(value, ast.Tuple | ast.List)), None)
+
 
 def calls_on_app(sources: Sequence[Source], names: Names, literals: Literals) -> Iterator[SqlCall]:
     """Calls on the app's own database."""

@@ -55,7 +55,7 @@ class Literals:
 def _named(source: Source) -> Iterator[tuple[str, Literal | None]]:
     """Full names of what a module and its classes assign; with None when it is no text or not the only assignment."""
     set_from_elsewhere = Counter(
-        node.attr for node in ast.walk(source.tree) if isinstance(node, ast.Attribute) and _is_set(node)
+        node.attr for node in source.nodes if isinstance(node, ast.Attribute) and _is_set(node)
     )
     classes = [statement for statement in statements_of(source.tree.body) if isinstance(statement, ast.ClassDef)]
     owners: list[tuple[str, ast.Module | ast.ClassDef]]

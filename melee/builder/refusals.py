@@ -10,7 +10,7 @@ from typing import NamedTuple
 from melee.builder import guide
 from melee.builder.classes import DurableClass
 from melee.builder.names import Names
-from melee.builder.source import Finding, Located, Source, statements_of
+from melee.builder.source import Finding, Source, statements_of
 
 
 class Refusal(NamedTuple):
@@ -115,18 +115,10 @@ def findings(sources: Sequence[Source], classes: Sequence[DurableClass]) -> list
 
 
 def _packages(source: Source, names: Names) -> Iterator[Finding]:
-    for node, name in _imports(source):
+    for node, name in source.imports:
         refusal = PACKAGES.get(name.partition(".")[0])
         if refusal and not names.is_of_the_app(name):
             yield source.finding(node, refusal.of(name.partition(".")[0]))
-
-
-def _imports(source: Source) -> Iterator[tuple[Located, str]]:
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Import):
-            yield from ((alias, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node, source.imported_module(node)
 
 
 def _uses(source: Source, names: Names) -> Iterator[Finding]:
@@ -144,7 +136,7 @@ class _Meant:
         self._source, self._names = source, names
         self._loops = {
             target.id
-            for node in ast.walk(source.tree)
+            for node in source.nodes
             if isinstance(node, ast.Assign) and self._is_new_loop(node.value)
             for target in node.targets
             if isinstance(target, ast.Name)

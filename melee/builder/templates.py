@@ -22,21 +22,28 @@ def findings(folder: Path, sources: Sequence[Source]) -> list[Finding]:
     """What does not compile in `templates/`, by place. Filters and tests are not looked up, since an app may add some
     when it runs.
 
-    An app that adds extensions may use any tag. If it changes the marks of Jinja, such as `{{`, none is checked.
+    An app that adds extensions to Jinja, or has some of Flask that may, may use any tag. If it changes the marks of
+    Jinja, such as `{{`, none is checked. A module that could not be read may do either.
     """
     words = _words(sources)
-    if words & _CHANGES_MARKS:
+    if words & _CHANGES_MARKS or not all(source.is_read for source in sources):
         return []
     app = Flask("app", root_path=str(folder))
-    found = [_finding(app, folder, path, bool(words & _ADDS_TAGS)) for path in _templates(folder)]
+    may_have_any_tag = bool(words & _ADDS_TAGS) or _has_extensions(sources)
+    found = [_finding(app, folder, path, may_have_any_tag) for path in _templates(folder)]
     return [finding for finding in found if finding]
+
+
+def _has_extensions(sources: Sequence[Source]) -> bool:
+    """Whether the app imports an extension of Flask: Flask-Babel, say, brings the tag `trans`."""
+    return any(name.startswith("flask_") for source in sources for _place, name in source.imports)
 
 
 def _words(sources: Sequence[Source]) -> set[str]:
     """The names and the texts in the code."""
     words: set[str] = set()
     for source in sources:
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             match node:
                 case (
                     ast.Attribute(attr=str(word))
@@ -59,7 +66,12 @@ def _templates(folder: Path) -> Iterator[Path]:
 
 
 def _finding(app: Flask, folder: Path, path: Path, may_have_any_tag: bool) -> Finding | None:
-    file, content = path.relative_to(folder).as_posix(), path.read_bytes()
+    file = path.relative_to(folder).as_posix()
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        problem = f"it cannot be read: {error.strerror}; make it readable, or remove it"
+        return Finding(file, 1, 1, f"{problem} (see {guide.TEMPLATES})")
     try:
         _compile(app.jinja_env, content.decode(), file)
     except UnicodeDecodeError as error:
@@ -75,6 +87,9 @@ def _finding(app: Flask, folder: Path, path: Path, may_have_any_tag: bool) -> Fi
         if may_have_any_tag and message.startswith("Encountered unknown tag"):
             return None
         return Finding(file, error.lineno, 1, f"{message}; correct the template (see {guide.TEMPLATES})")
+    except (ValueError, RecursionError) as error:
+        problem = f"Jinja cannot read it: {error}; write it in a simpler way (see {guide.TEMPLATES})"
+        return Finding(file, 1, 1, problem)
     return None
 
 

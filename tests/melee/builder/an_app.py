@@ -23,6 +23,16 @@ def sources_of(folder: Path, **files: str) -> list[Source]:
     return sources
 
 
+def sources_with_one_unread(folder: Path, file: str = "lib/broken.py", **files: str) -> list[Source]:
+    """The sources of such an app; one more file has an error of syntax."""
+    sources_of(folder, **files)
+    (folder / file).parent.mkdir(exist_ok=True)
+    (folder / file).write_text("def f(:\n", encoding="utf-8")
+    sources, findings = read_sources(folder)
+    assert [finding.file for finding in findings] == [file]
+    return sources
+
+
 def place_of(folder: Path, mark: str, file: str = "app.py") -> tuple[str, int, int]:
     """File, line and column of the only place where a text stands in a file."""
     text = (folder / file).read_text(encoding="utf-8")

@@ -24,6 +24,7 @@ def test_a_finding_is_one_line_and_findings_sort_by_place() -> None:
 def test_what_is_served_is_read_and_nothing_else(tmp_path: Path) -> None:
     served = ["app", "jobs/a", "lib/__init__", "lib/data/b", "lib/tests", "other/deep/c"]
     left_out = ["tests/test_a", "data/a", ".venv/a", ".hidden", "env/lib/a", "node_modules/a", "lib/.x/a"]
+    left_out.append("other/node_modules/deep/a")
     write_app(tmp_path, **dict.fromkeys([*served, *(f"./{name}" for name in left_out)], "x = 1"))
     (tmp_path / "env" / "pyvenv.cfg").write_text("")
     (tmp_path / "lib" / "notes.txt").write_text("import celery")
@@ -50,7 +51,8 @@ def test_what_is_served_is_read_and_nothing_else(tmp_path: Path) -> None:
         (b"x = 1\nreturn 1", 2, 1, "SyntaxError: 'return' outside function"),
         (b"x = 1\n\n# caf\xe9", 3, 6, "it is not UTF-8"),
         (b"# -*- coding: nonsense -*-\n", 1, 1, "unknown encoding"),
-        (b"x = 1\n\x00", 1, 1, "null bytes"),
+        (b"# -*- coding: ascii -*-\n\xe9", 2, 1, "it is not ASCII (ordinal not in range(128)); save it as UTF-8"),
+        (b"x = 1\ny\x00", 2, 2, "it holds NUL bytes, as UTF-16 does; save it as UTF-8"),
         (b"(" * 10_000, 1, 201, "too many nested parentheses"),
         (b"x = " + b"-" * 200_000 + b"1", 1, 1, ""),
     ],
@@ -61,9 +63,24 @@ def test_a_file_that_is_not_python_is_said_with_its_place_and_the_rest_is_read(
     write_app(tmp_path, lib__good="x = 1")
     (tmp_path / "lib" / "bad.py").write_bytes(content)
     sources, findings = read_sources(tmp_path)
-    assert [source.file for source in sources] == ["app.py", "lib/good.py"]
+    assert [(source.file, source.is_read) for source in sources] == [
+        ("app.py", True),
+        ("lib/bad.py", False),
+        ("lib/good.py", True),
+    ]
+    assert not sources[1].tree.body
     assert [finding[:3] for finding in findings] == [("lib/bad.py", line, column)]
     assert problem in findings[0].problem
+
+
+def test_a_file_that_may_not_be_read_is_said_and_the_rest_is_read(tmp_path: Path) -> None:
+    write_app(tmp_path, lib__good="x = 1")
+    # It is there, and every read of its beginning is refused, even to root.
+    (tmp_path / "lib" / "memory.py").symlink_to("/proc/self/mem")
+    sources, findings = read_sources(tmp_path)
+    assert [source.file for source in sources if source.is_read] == ["app.py", "lib/good.py"]
+    problem = "it cannot be read: Input/output error; make it readable, or remove it"
+    assert findings == [Finding("lib/memory.py", 1, 1, problem)]
 
 
 def test_what_only_looks_odd_is_python(tmp_path: Path) -> None:
@@ -106,6 +123,12 @@ def test_a_place_counts_characters_from_one() -> None:
         ("nothing", ""),
         ("print()", ""),
         ("import a\na().b", ""),
+        ("import importlib\nimportlib.import_module('a.b').c", "a.b.c"),
+        ("from importlib import import_module as load\nx = load('a')\nx.b", "a.b"),
+        ("import importlib\nimportlib.import_module(a).c", ""),
+        ("import importlib\nimportlib.import_module('.a', 'lib').c", ""),
+        ("__import__('a.b').c", "a.c"),
+        (f"import a\na{'.b' * 2000}", f"a{'.b' * 2000}"),
         ("import a\ndef f():\n    global a\n    a = a.b\n''", "a.b"),
         ("import a\ndef f():\n    a = 1\n    a.b\n''", ""),
         ("import a\n(lambda a: a.b)", ""),
