@@ -123,7 +123,7 @@ def _packages(source: Source, names: Names) -> Iterator[Finding]:
 
 def _uses(source: Source, names: Names) -> Iterator[Finding]:
     meant = _Meant(source, names)
-    for node in _expressions(source.tree):
+    for node in _expressions(source.nodes):
         name = meant.name_of(node)
         if refusal := NAMES.get(name):
             yield source.finding(node, refusal.of(name))
@@ -158,22 +158,22 @@ class _Meant:
 
 
 def _app_databases(cls: DurableClass, names: Names) -> Iterator[Finding]:
-    for node in _expressions(cls.node):
+    for node in _expressions(list(ast.walk(cls.node))):
         if names.is_app_database(cls.source, node):
             yield cls.source.finding(node, _APP_DATABASE.of(ast.unparse(node)))
 
 
-def _expressions(tree: ast.AST) -> Iterator[ast.Name | ast.Attribute]:
-    """The names that are used in a tree: neither those that are set, nor annotations, nor what only gets another name
-    at the top of a module, to be used under that."""
-    skipped = {id(node) for left_out in _left_out(tree) for node in ast.walk(left_out)}
-    for node in ast.walk(tree):
+def _expressions(nodes: Sequence[ast.AST]) -> Iterator[ast.Name | ast.Attribute]:
+    """The names that are used among the nodes of a tree: neither those that are set, nor annotations, nor what only
+    gets another name at the top of a module, to be used under that."""
+    skipped = {id(node) for left_out in _left_out(nodes) for node in ast.walk(left_out)}
+    for node in nodes:
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load) and id(node) not in skipped:
             yield node
 
 
-def _left_out(tree: ast.AST) -> Iterator[ast.expr]:
-    for node in ast.walk(tree):
+def _left_out(nodes: Sequence[ast.AST]) -> Iterator[ast.expr]:
+    for node in nodes:
         match node:
             case ast.arg(annotation=ast.expr() as annotation) | ast.AnnAssign(annotation=annotation):
                 yield annotation
@@ -182,8 +182,8 @@ def _left_out(tree: ast.AST) -> Iterator[ast.expr]:
                 | ast.AsyncFunctionDef(returns=ast.expr() as annotation)
             ):
                 yield annotation
-    if isinstance(tree, ast.Module):
-        for statement in statements_of(tree.body):
-            match statement:
-                case ast.Assign(targets=[ast.Name()], value=ast.Name() | ast.Attribute() as renamed):
-                    yield renamed
+            case ast.Module(body=body):
+                for statement in statements_of(body):
+                    match statement:
+                        case ast.Assign(targets=[ast.Name()], value=ast.Name() | ast.Attribute() as renamed):
+                            yield renamed
