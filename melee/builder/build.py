@@ -4,8 +4,9 @@ import re
 
 from melee.builder import loading, refusals, statements, templates
 from melee.builder.classes import durable_classes
+from melee.builder.reading import read_sources
 from melee.builder.signatures import Signatures
-from melee.builder.source import Finding, read_sources
+from melee.builder.source import Finding
 from melee.errors import BadConfig
 from melee.objects.hosting import write_handles
 from melee.project import Project

@@ -13,8 +13,6 @@ KNOWN_MODULES = {
 }
 """Modules that are imported to see what a name in them is."""
 
-_APP_DATABASES = {"app.app.db", "flask.current_app.db"}
-
 
 class Names:
     """The names of an app's modules.
@@ -31,6 +29,8 @@ class Names:
             for statement in statements_of(source.tree.body)
             if (name := name_set_by(statement))
         }
+        # Some module that `app.py` imports may have made the app.
+        self._app_databases = {f"{self._followed('app.app')}.db", "flask.current_app.db"}
 
     def full(self, source: Source, expression: ast.expr) -> str:
         """The full name of what an expression in a module refers to, where it is defined: `lib.stats.Stats` for `Stats`
@@ -46,7 +46,7 @@ class Names:
 
     def is_app_database(self, source: Source, expression: ast.expr) -> bool:
         """Whether an expression is `app.db`, of the app in `app.py`, under whatever name."""
-        return self.full(source, expression) in _APP_DATABASES
+        return self.full(source, expression) in self._app_databases
 
     def is_of_the_app(self, name: str) -> bool:
         """Whether a full name belongs to a module or a folder of the app itself."""

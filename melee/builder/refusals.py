@@ -79,6 +79,7 @@ NAMES = {
     **_names("threading", "Thread Timer", _THREAD),
     **_names("_thread", "start_new_thread start_new", _THREAD),
     **_names("multiprocessing.pool", "ThreadPool", _THREAD),
+    **_names("multiprocessing.dummy", "Pool Process", _THREAD),
     **_names("concurrent.futures", "ThreadPoolExecutor", _THREAD),
     **_names("concurrent.futures.thread", "ThreadPoolExecutor", _THREAD),
     **_names("asyncio", "to_thread", _THREAD),

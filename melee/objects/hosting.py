@@ -83,7 +83,7 @@ def write_handles(project: Project, specs: Iterable[ClassSpec]) -> None:
     """Writes `.melee/objects.py`, when it says something else than these classes offer."""
     source = render(sorted(specs, key=lambda spec: (spec.module, spec.name)))
     file = project.handles_file
-    if not file.is_file() or file.read_text(encoding="utf-8") != source:
+    if not file.is_file() or file.read_bytes() != source.encode():
         file.parent.mkdir(exist_ok=True)
         # Nobody reads one that a full disk or Ctrl-C has cut short.
         new = file.with_name(f"{file.name}.{os.getpid()}")

@@ -3,7 +3,8 @@
 from pathlib import Path
 from textwrap import dedent
 
-from melee.builder.source import Finding, Source, read_sources
+from melee.builder.reading import read_sources
+from melee.builder.source import Finding, Source
 
 
 def write_app(folder: Path, **files: str) -> Path:

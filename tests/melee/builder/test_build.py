@@ -180,6 +180,14 @@ def test_handles_stay_as_they_were_while_there_is_a_mistake(tmp_path: Path) -> N
     assert project.handles_file.read_text() == before
 
 
+def test_handles_that_somebody_broke_are_written_anew(tmp_path: Path) -> None:
+    project = Project.at(small_app.write_app(tmp_path / "small"))
+    project.handles_file.parent.mkdir()
+    project.handles_file.write_bytes(b"\xff")
+    assert build(project) == []
+    assert "class StatsHandle" in project.handles_file.read_text()
+
+
 def test_nothing_of_the_app_is_run_and_nothing_else_is_written(tmp_path: Path) -> None:
     folder = small_app.write_app(tmp_path / "small")
     with (folder / "app.py").open("a") as app:

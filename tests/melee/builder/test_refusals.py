@@ -36,6 +36,13 @@ def found_in(folder: Path, **files: str) -> list[Finding]:
         ("import importlib as i\ni.import_module('queue').Queue()", "i.import", "queue.Queue", guide.QUEUES),
         ("q = __import__('queue')\nq.Queue()", "q.Queue", "queue.Queue", guide.QUEUES),
         ("from gevent import *\nspawn(print)", "spawn(", "gevent.spawn", guide.THREADS),
+        (
+            "import threading\ndef f():\n    threading.Thread()\n    return [t for t in (lambda threading: 1,)]",
+            "threading.Thread",
+            "threading.Thread",
+            guide.THREADS,
+        ),
+        ("from multiprocessing.dummy import Pool\nPool()", "Pool()", "multiprocessing.dummy.Pool", guide.THREADS),
         ("import gevent\ngevent.spawn(print)", "gevent.spawn", "gevent.spawn", guide.THREADS),
         ("import eventlet\neventlet.spawn_n(print)", "eventlet.spawn", "eventlet.spawn_n", guide.THREADS),
         ("import queue\nq = queue.Queue()", "queue.Queue", "queue.Queue", guide.QUEUES),
@@ -124,6 +131,7 @@ def test_a_name_is_refused_at_its_use_and_not_at_its_import(tmp_path: Path, name
         "import importlib\nimportlib.import_module('lib.queue').Queue()",
         "def import_module(name): ...\nimport_module('celery')",
         "class Thread: ...\nThread()",
+        "import threading\ndef f(threading):\n    return lambda: threading.Thread()",
         "def f(threading):\n    threading.Thread()",
         "import queue\nx = [queue.Queue for queue in ()]",
         "import os\nos.path.join('fork')",
@@ -196,6 +204,16 @@ def test_the_database_of_the_app_is_refused_inside_a_durable_object(
     found = found_in(tmp_path, **files)
     assert places(found) == [place_of(tmp_path, mark, "lib/stats.py")]
     assert "use self.storage" in found[0].problem
+
+
+def test_the_database_of_an_app_that_another_module_makes_is_the_same(tmp_path: Path) -> None:
+    method = "class S(Durable):\n    def f(self): app.db.run('')"
+    lib = {
+        "lib__core": "from melee import App\napp = App('x')",
+        "lib__s": f"{OBJECT}from lib.core import app\n{method}",
+    }
+    found = found_in(tmp_path, app="from lib.core import app", **lib)
+    assert places(found) == [place_of(tmp_path, "app.db", "lib/s.py")]
 
 
 def test_the_database_of_the_app_is_fine_everywhere_else(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from melee.builder.classes import durable_classes
-from melee.builder.source import Finding, read_sources
+from melee.builder.reading import read_sources
+from melee.builder.source import Finding
 from melee.builder.statements import findings
 from tests.melee.builder.an_app import sources_with_one_unread
 

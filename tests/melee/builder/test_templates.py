@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from melee.builder.source import Finding, read_sources
+from melee.builder.reading import read_sources
+from melee.builder.source import Finding
 from melee.builder.templates import findings
 from tests.melee.builder.an_app import sources_with_one_unread
 

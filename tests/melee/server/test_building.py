@@ -28,6 +28,18 @@ def test_an_app_without_mistakes_has_its_handles_and_nothing_is_said(project: Pr
     assert project.handles_file.is_file()
 
 
+def test_one_whose_handles_cannot_be_written_is_told_why(project: Project) -> None:
+    project.handles_file.parent.touch()
+    with pytest.raises(BadInput, match=r"\.melee: File exists$"):
+        asyncio.run(check_build(project))
+
+
+def test_one_that_is_no_app_any_longer_is_told_so(project: Project) -> None:
+    (project.folder / "app.py").unlink()
+    with pytest.raises(BadInput, match=r"is not an app: it has no app\.py"):
+        asyncio.run(check_build(project))
+
+
 def test_one_that_takes_too_long_is_ended(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "_SECONDS_AT_MOST", 0)
     with pytest.raises(BadInput, match="was not done within 0 s; try `melee build`"):
