@@ -18,7 +18,12 @@ def environment() -> Environment:
 
 def finding_in(folder: Path, path: Path, environment: Environment, may_have_any_tag: bool) -> Finding | None:
     """What keeps a file below the app's folder from being a template, if anything does."""
-    file, content = path.relative_to(folder).as_posix(), path.read_bytes()
+    file = path.relative_to(folder).as_posix()
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        problem = f"it cannot be read: {error.strerror}; make it readable, or remove it"
+        return Finding(file, 1, 1, f"{problem} (see {guide.TEMPLATES})")
     try:
         _compile(environment, content.decode(), file)
     except UnicodeDecodeError as error:
@@ -34,6 +39,9 @@ def finding_in(folder: Path, path: Path, environment: Environment, may_have_any_
         if may_have_any_tag and message.startswith("Encountered unknown tag"):
             return None
         return Finding(file, error.lineno, 1, f"{message}; correct the template (see {guide.TEMPLATES})")
+    except (ValueError, RecursionError) as error:
+        problem = f"Jinja cannot read it: {error}; write it in a simpler way (see {guide.TEMPLATES})"
+        return Finding(file, 1, 1, problem)
     return None
 
 

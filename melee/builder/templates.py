@@ -17,24 +17,30 @@ def findings(folder: Path, sources: Sequence[Source]) -> list[Finding]:
     """What does not compile in `templates/`, by place. Filters and tests are not looked up, since an app may add some
     when it runs.
 
-    An app that adds extensions may use any tag. If it changes the marks of Jinja, such as `{{`, none is checked.
+    An app that adds extensions to Jinja, or has some of Flask that may, may use any tag. If it changes the marks of
+    Jinja, such as `{{`, none is checked. A module that could not be read may do either.
     """
     paths, words = list(_templates(folder)), _words(sources)
-    if not paths or words & _CHANGES_MARKS:
+    if not paths or words & _CHANGES_MARKS or not all(source.is_read for source in sources):
         return []
     # Jinja stays out of a server whose app has no templates.
     from melee.builder.jinja import environment, finding_in
 
-    jinja = environment()
-    found = [finding_in(folder, path, jinja, bool(words & _ADDS_TAGS)) for path in paths]
+    jinja, may_have_any_tag = environment(), bool(words & _ADDS_TAGS) or _has_extensions(sources)
+    found = [finding_in(folder, path, jinja, may_have_any_tag) for path in paths]
     return [finding for finding in found if finding]
+
+
+def _has_extensions(sources: Sequence[Source]) -> bool:
+    """Whether the app imports an extension of Flask: Flask-Babel, say, brings the tag `trans`."""
+    return any(name.startswith("flask_") for source in sources for _place, name in source.imports)
 
 
 def _words(sources: Sequence[Source]) -> set[str]:
     """The names and the texts in the code."""
     words: set[str] = set()
     for source in sources:
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             match node:
                 case (
                     ast.Attribute(attr=str(word))

@@ -41,6 +41,9 @@ class Commands(click.Group):
         except BrokenPipeError:
             # The reader of a pipe has seen enough; click ends quietly.
             raise
+        except KeyboardInterrupt as error:
+            # As a shell has it for Ctrl-C: 1 would be a mistake.
+            raise click.exceptions.Exit(130) from error
         except (MeleeError, OSError) as error:
             click.echo(f"melee: {visible(_in_words(error))}", err=True)
             raise click.exceptions.Exit(1) from error
