@@ -9,6 +9,7 @@ from pathlib import Path
 
 import nox
 from nox.command import CommandFailed
+from nox.virtualenv import VirtualEnv
 
 nox.needs_version = ">=2025.2.9"
 nox.options.sessions = ["lint", "types", "tests", "proof", "site", "browser"]
@@ -17,7 +18,9 @@ nox.options.reuse_venv = "yes"
 nox.options.error_on_external_run = True
 
 LEDGER = Path(".proof/proof.json")
+WORKSHOP = Path(".nox/workshop")
 HOST, PORT = "127.0.0.1", 8000
+has_installed: list[Path] = []
 MKDOCS_ENV = {"NO_MKDOCS_2_WARNING": "1"}
 
 
@@ -32,7 +35,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Check the types of everything, tests included."""
-    install(session, "types", project=True)
+    enter_workshop(session)
     session.run("mypy")
     for app in sorted(Path("melee_examples").glob("*/app.py")):
         session.run("mypy", "--no-explicit-package-bases", str(app.parent))
@@ -41,7 +44,7 @@ def types(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Test the packages, the fast tests first; what the pages show is tested by `proof`."""
-    install(session, "proof", "tests", project=True)
+    enter_workshop(session)
     packages = [] if names_a_path(session.posargs) else ["tests", "--ignore=tests/site", "--ignore=tests/docs"]
     # A part of the tests may be all fast or all slow; pytest ends with 5 when it finds nothing to run.
     good = [0, 5] if session.posargs else [0]
@@ -54,7 +57,7 @@ def tests(session: nox.Session) -> None:
 @nox.session
 def proof(session: nox.Session) -> None:
     """Prove every block of the guide: run the tests of what its pages show, then the pages themselves."""
-    install(session, "proof", "tests", project=True)
+    enter_workshop(session)
     prove(session)
 
 
@@ -78,7 +81,7 @@ def serve(session: nox.Session) -> None:
     """Prove and build the guide, then serve it at http://127.0.0.1:8000 and again after each edit."""
     refuse_a_taken_port(session)
     session.log("1 of 4: installing what the guide needs")
-    install(session, "proof", "tests", project=True)
+    enter_workshop(session)
     session.log("2 of 4: proving every block of code")
     prove(session)
     session.log("3 of 4: building the site into site/")
@@ -120,6 +123,20 @@ def install(session: nox.Session, *groups: str, project: bool = False) -> None:
     """Install dependency groups of pyproject.toml and, where it is asked for, the project with what its guide needs."""
     wanted = nox.project.dependency_groups(nox.project.load_toml(), *groups)
     session.install(*(["--editable", ".[docs]"] if project else []), *wanted)
+
+
+def enter_workshop(session: nox.Session) -> None:
+    """Go over to the environment that `types`, `tests` and `proof` share, for each needs nearly all of it and making it
+    takes half a minute; what a run has installed there once it has."""
+    environment = session.virtualenv
+    if not isinstance(environment, VirtualEnv):
+        session.error("It needs a virtual environment: leave out --no-venv")
+    environment.location_name = str(WORKSHOP)
+    environment.location = environment.env["VIRTUAL_ENV"] = str(WORKSHOP.absolute())
+    environment.create()
+    if not has_installed:
+        install(session, "proof", "types", project=True)
+        has_installed.append(WORKSHOP)
 
 
 def prove(session: nox.Session) -> None:

@@ -1,6 +1,6 @@
 """`melee serve` beside other ways to serve the same app, in one run on one machine: the figures are ratios.
 
-SECONDS is how long each server of a pair is measured, in turns with the other one, so that what the machine does
+SECONDS is how long each server of a pair is measured, in TURNS with the other one, so that what the machine does
 besides meets both. Every request comes on a connection of its own, and every answer is read and compared. The clients
 run on the same machine: let it do nothing else.
 """
@@ -26,7 +26,6 @@ from benchmarks.servers import Server, served
 HERE = Path(__file__).parent
 AT_A_TIME = 4
 CLIENTS = 16
-TURNS = 3
 WARM_SECONDS = 1.0
 
 APP = """
@@ -101,11 +100,11 @@ PAIRS = [
 ]
 
 
-def compared(pair: Pair, seconds: float) -> str:
+def compared(pair: Pair, seconds: float, turns_of_each: int) -> str:
     """Measures both in turns, and says it in a line."""
     with running("melee serve", MELEE, pair) as ours, running(*pair.peer, pair) as peer:
         turns = []
-        for turn_seconds in (min(seconds, WARM_SECONDS), *[seconds / TURNS] * TURNS):
+        for turn_seconds in (min(seconds, WARM_SECONDS), *[seconds / turns_of_each] * turns_of_each):
             with peer.held_up():
                 of_ours = load(ours, pair, turn_seconds)
             with ours.held_up():
@@ -159,7 +158,7 @@ def median_milliseconds(turns: Sequence[Load]) -> float:
     return 1e3 * statistics.median(turn.median_seconds for turn in turns)
 
 
-def each_compared(seconds: float) -> Iterator[str]:
+def each_compared(seconds: float, turns: int) -> Iterator[str]:
     """The lines, with a bar on the terminal meanwhile."""
     console = Console(stderr=True)
     shown = Progress(
@@ -175,16 +174,17 @@ def each_compared(seconds: float) -> Iterator[str]:
         bar = progress.add_task("", total=len(PAIRS))
         for pair in PAIRS:
             progress.update(bar, description=f"beside {pair.peer[0]}")
-            yield compared(pair, seconds)
+            yield compared(pair, seconds, turns)
             progress.advance(bar)
 
 
 @click.command(help=__doc__)
 @click.argument("seconds", type=click.FloatRange(min=0, min_open=True), default=3.0)
-def main(seconds: float) -> None:
+@click.argument("turns", type=click.IntRange(min=1), default=3)
+def main(seconds: float, turns: int) -> None:
     # Told to stop, it ends the servers too.
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
-    for line in list(each_compared(seconds)):
+    for line in list(each_compared(seconds, turns)):
         click.echo(line)
 
 

@@ -46,7 +46,8 @@ class Response:
         headers: found by name in upper or lower case.
         content: the body, decompressed.
         encoding: of the body, as its header says; default: UTF-8.
-        method, url: of the request; `url` without its query.
+        method: of the request.
+        url: of the request, without its query.
     """
 
     status: int
@@ -97,7 +98,9 @@ class Options(TypedDict, total=False):
             of which none answers, that long for each.
         params: for the query of the URL.
         headers: by name.
-        json, data, content: the body; as JSON, as the fields of a form, or as it is.
+        json: the body, sent as JSON.
+        data: the body, sent as the fields of a form.
+        content: the body, sent as it is.
         auth: user and password, for HTTP Basic.
         idempotency_key: sent as `Idempotency-Key`. A server that knows this header does the work once, however often it
             is asked with one key. Make the key when you write the work down, and keep it there.

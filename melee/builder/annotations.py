@@ -7,23 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from melee import shape
-from melee.builder.names import Names
+from melee.builder.names import KNOWN_MODULES, Names
 from melee.builder.source import Located, Source
-
-_KNOWN_MODULES = (
-    "collections",
-    "collections.abc",
-    "datetime",
-    "decimal",
-    "enum",
-    "fractions",
-    "pathlib",
-    "typing",
-    "types",
-    "uuid",
-    "zoneinfo",
-)
-"""Modules of Python that are imported to see what a name in an annotation is."""
 
 _UNSHAPED = {
     **{f"builtins.{name}": name for name in ("bytearray", "bytes", "frozenset", "set", "tuple")},
@@ -174,7 +159,7 @@ class Annotations:
             case source, (ast.Assign(value=ast.expr() as value) | ast.AnnAssign(value=ast.expr() as value)):
                 return self._evaluated(source, value)
         module, _, last = name.rpartition(".")
-        if module == "builtins" or module in _KNOWN_MODULES:
+        if module == "builtins" or module in KNOWN_MODULES:
             return getattr(importlib.import_module(module), last)
         raise _Unknown
 

@@ -1,13 +1,17 @@
 """The build step: all that can be said about an app without running it, and the handles of its objects."""
 
-from melee.builder import refusals, statements, templates
+import re
+
+from melee.builder import loading, refusals, statements, templates
 from melee.builder.classes import durable_classes
-from melee.builder.loading import loaded_with_app
+from melee.builder.reading import read_sources
 from melee.builder.signatures import Signatures
-from melee.builder.source import Finding, read_sources
+from melee.builder.source import Finding
 from melee.errors import BadConfig
 from melee.objects.hosting import write_handles
 from melee.project import Project
+
+_PLACE_IN_TOML = re.compile(r"\(at line (\d+), column (\d+)\)")
 
 
 def build(project: Project) -> list[Finding]:
@@ -18,13 +22,14 @@ def build(project: Project) -> list[Finding]:
     found = {
         *unreadable,
         *_mistakes_in_config(project),
+        *loading.findings(sources),
         *refusals.findings(sources, classes),
         *signatures.findings(),
         *statements.findings(project.folder, sources, classes),
         *templates.findings(project.folder, sources),
     }
     if not found:
-        loaded = loaded_with_app(sources)
+        loaded = loading.loaded_with_app(sources)
         write_handles(project, [signatures.spec(cls) for cls in classes if cls.source.module in loaded])
     return sorted(found)
 
@@ -33,5 +38,7 @@ def _mistakes_in_config(project: Project) -> list[Finding]:
     try:
         _ = project.config
     except BadConfig as error:
-        return [Finding("melee.toml", 1, 1, error.problem)]
+        place = _PLACE_IN_TOML.search(error.problem)
+        line, column = map(int, place.groups()) if place else (1, 1)
+        return [Finding("melee.toml", line, column, error.problem)]
     return []

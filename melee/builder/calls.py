@@ -36,6 +36,11 @@ class SqlCall:
         values = self.node.args[1:]
         return None if any(isinstance(value, ast.Starred) for value in values) else len(values)
 
+    @property
+    def bracketed(self) -> ast.expr | None:
+        """A tuple or a list that is given as a value, as other libraries take all values; None when there is none."""
+        return next((value for value in self.node.args[1:] if isinstance(value, ast.Tuple | ast.List)), None)
+
 
 def calls_on_app(sources: Sequence[Source], names: Names, literals: Literals) -> Iterator[SqlCall]:
     """Calls on the app's own database."""
@@ -85,19 +90,20 @@ def _methods(line: Sequence[DurableClass]) -> Iterator[_Method]:
 
 def _calls(scope: ast.AST, is_database: Callable[[ast.expr], bool]) -> Iterator[tuple[ast.Call, ast.expr]]:
     """The calls on a database inside a function, say, each with the expression of its SQL."""
-    aliases = _aliases(scope, is_database)
-    for node in ast.walk(scope):
+    nodes = list(ast.walk(scope))
+    aliases = _aliases(nodes, is_database)
+    for node in nodes:
         match node:
             case ast.Call(func=ast.Attribute(value=value, attr=method), args=[sql, *_]) if method in _METHODS:
                 if is_database(value) or (isinstance(value, ast.Name) and value.id in aliases):
                     yield node, sql
 
 
-def _aliases(scope: ast.AST, is_database: Callable[[ast.expr], bool]) -> set[str]:
+def _aliases(nodes: Sequence[ast.AST], is_database: Callable[[ast.expr], bool]) -> set[str]:
     """Names that are never anything but the database, such as after `storage = self.storage`."""
     bound: Counter[str] = Counter()
     meant: Counter[str] = Counter()
-    for node in ast.walk(scope):
+    for node in nodes:
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                 bound[name] += 1

@@ -11,7 +11,7 @@ JOB_SYSTEMS = f"{_WORK}#job-systems"
 
 CLASSES = f"{_OBJECTS}#a-class-and-objects-of-it"
 RESERVED_NAMES = f"{_OBJECTS}#the-class-side"
-METHODS = f"{_OBJECTS}#what-crosses"
+METHODS = f"{_OBJECTS}#methods"
 JSON_SHAPE = f"{_OBJECTS}#what-crosses"
 STORAGE = f"{_OBJECTS}#storage"
 

@@ -55,16 +55,16 @@ class Literals:
 def _named(source: Source) -> Iterator[tuple[str, Literal | None]]:
     """Full names of what a module and its classes assign; with None when it is no text or not the only assignment."""
     set_from_elsewhere = Counter(
-        node.attr for node in ast.walk(source.tree) if isinstance(node, ast.Attribute) and _is_set(node)
+        node.attr for node in source.nodes if isinstance(node, ast.Attribute) and _is_set(node)
     )
     classes = [statement for statement in statements_of(source.tree.body) if isinstance(statement, ast.ClassDef)]
-    owners: list[tuple[str, ast.Module | ast.ClassDef]]
-    owners = [(source.module, source.tree), *((f"{source.module}.{node.name}", node) for node in classes)]
-    for owner, scope in owners:
-        times = set_from_elsewhere + Counter(
-            node.id for node in ast.walk(scope) if isinstance(node, ast.Name) and _is_set(node)
-        )
-        for statement in statements_of(scope.body):
+    owners = [
+        (source.module, source.tree.body, source.nodes),
+        *((f"{source.module}.{node.name}", node.body, list(ast.walk(node))) for node in classes),
+    ]
+    for owner, body, nodes in owners:
+        times = set_from_elsewhere + Counter(node.id for node in nodes if isinstance(node, ast.Name) and _is_set(node))
+        for statement in statements_of(body):
             match statement:
                 case (
                     ast.Assign(targets=[ast.Name(id=name)], value=value)

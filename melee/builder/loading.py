@@ -1,9 +1,19 @@
-"""Which modules of an app are imported with `app.py`: the classes that they define are those that the app has."""
+"""What an import of `app.py` brings: the app, and the modules whose classes are those that the app has."""
 
 import ast
+import symtable
 from collections.abc import Iterator, Sequence
 
-from melee.builder.source import Source, statements_of
+from melee.builder.source import Finding, Source, statements_of
+
+
+def findings(sources: Sequence[Source]) -> list[Finding]:
+    """That `app.py` defines no `app`."""
+    [app] = [source for source in sources if source.file == "app.py"]
+    if not app.is_read or app.star_imports or _binds(symtable.symtable(app.text, app.file, "exec"), "app"):
+        return []
+    # In the words of `Project.load`.
+    return [Finding(app.file, 1, 1, "app.py defines no `app`; write `app = App(__name__)`")]
 
 
 def loaded_with_app(sources: Sequence[Source]) -> set[str]:
@@ -20,6 +30,14 @@ def loaded_with_app(sources: Sequence[Source]) -> set[str]:
             found.add(name)
             waiting += _imported(known[name])
     return found
+
+
+def _binds(table: symtable.SymbolTable, name: str) -> bool:
+    """Whether running a module, or a function of it that says `global`, sets a name of the module."""
+    own = [symbol for symbol in table.get_symbols() if symbol.get_name() == name]
+    is_of_module = table.get_type() == "module" or any(symbol.is_declared_global() for symbol in own)
+    is_set = any(symbol.is_assigned() or symbol.is_imported() for symbol in own)
+    return (is_of_module and is_set) or any(_binds(child, name) for child in table.get_children())
 
 
 def _imported(source: Source) -> Iterator[str]:

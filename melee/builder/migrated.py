@@ -45,6 +45,10 @@ class Migrated:
             self._migrate(read_migrations(folder / owner.migrations))
         except MigrationError as error:
             self.finding = _finding(error, folder)
+        except OSError as error:
+            file = Path(error.filename).relative_to(folder).as_posix()
+            problem = f"it cannot be read: {error.strerror}; make it readable, or remove it"
+            self.finding = Finding(file, 1, 1, f"{problem} (see {guide.MIGRATIONS})")
 
     def close(self) -> None:
         self.connection.close()

@@ -2,11 +2,16 @@
 
 import ast
 import builtins
+import importlib
 from collections.abc import Iterable
 
 from melee.builder.source import Source, name_set_by, root_of, statements_of
 
-_APP_DATABASES = {"app.app.db", "flask.current_app.db"}
+KNOWN_MODULES = {
+    *("asyncio", "collections", "collections.abc", "concurrent.futures", "datetime", "decimal", "enum", "fractions"),
+    *("melee", "multiprocessing", "os", "pathlib", "queue", "threading", "typing", "types", "uuid", "zoneinfo"),
+}
+"""Modules that are imported to see what a name in them is."""
 
 
 class Names:
@@ -24,6 +29,8 @@ class Names:
             for statement in statements_of(source.tree.body)
             if (name := name_set_by(statement))
         }
+        # Some module that `app.py` imports may have made the app.
+        self._app_databases = {f"{self._followed('app.app')}.db", "flask.current_app.db"}
 
     def full(self, source: Source, expression: ast.expr) -> str:
         """The full name of what an expression in a module refers to, where it is defined: `lib.stats.Stats` for `Stats`
@@ -39,7 +46,7 @@ class Names:
 
     def is_app_database(self, source: Source, expression: ast.expr) -> bool:
         """Whether an expression is `app.db`, of the app in `app.py`, under whatever name."""
-        return self.full(source, expression) in _APP_DATABASES
+        return self.full(source, expression) in self._app_databases
 
     def is_of_the_app(self, name: str) -> bool:
         """Whether a full name belongs to a module or a folder of the app itself."""
@@ -48,9 +55,9 @@ class Names:
     def _from_star(self, source: Source, expression: ast.expr) -> str:
         """What a name refers to that `from module import *` has brought; empty when none has."""
         root = root_of(expression)
-        if source.star_imports and isinstance(root, ast.Name) and self._handed_on(source.module, root.id):
-            return f"{source.module}.{ast.unparse(expression)}"
-        return ""
+        if not source.star_imports or not isinstance(root, ast.Name) or root.id in source.bound:
+            return ""
+        return f"{source.module}.{ast.unparse(expression)}" if self._handed_on(source.module, root.id) else ""
 
     def _followed(self, name: str) -> str:
         """The name at its definition. Modules may hand names on in a circle; then it is one of those in it."""
@@ -72,12 +79,23 @@ class Names:
 
     def _handed_on(self, module: str, name: str) -> str:
         """What a name in a module refers to; empty when the module has no such name."""
-        waiting, looked_at = [module], set()
+        waiting, looked_at = [module], list[str]()
         while waiting:
-            source = self._sources.get(waiting.pop())
-            if source and source.module not in looked_at:
-                if name in source.names:
-                    return source.names[name]
-                looked_at.add(source.module)
-                waiting += source.star_imports
-        return ""
+            if (other := waiting.pop()) not in looked_at:
+                looked_at.append(other)
+                if source := self._sources.get(other):
+                    if name in source.names:
+                        return source.names[name]
+                    waiting += source.star_imports
+        outside = [other for other in looked_at if other not in self._sources]
+        # Of a module that is not known, any name may come.
+        outside.sort(key=lambda other: other not in KNOWN_MODULES)
+        return next((f"{other}.{name}" for other in outside if _brings(other, name)), "")
+
+
+def _brings(module: str, name: str) -> bool:
+    """Whether `from module import *` may bring a name."""
+    if module not in KNOWN_MODULES:
+        return not name.startswith("_") and not hasattr(builtins, name)
+    known = importlib.import_module(module)
+    return name in getattr(known, "__all__", [each for each in vars(known) if not each.startswith("_")])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from melee.builder import guide
 from melee.builder.classes import DurableClass
 from melee.builder.names import Names
-from melee.builder.source import Finding, Located, Source, statements_of
+from melee.builder.source import Finding, Source, statements_of
 
 
 class Refusal(NamedTuple):
@@ -79,6 +79,7 @@ NAMES = {
     **_names("threading", "Thread Timer", _THREAD),
     **_names("_thread", "start_new_thread start_new", _THREAD),
     **_names("multiprocessing.pool", "ThreadPool", _THREAD),
+    **_names("multiprocessing.dummy", "Pool Process", _THREAD),
     **_names("concurrent.futures", "ThreadPoolExecutor", _THREAD),
     **_names("concurrent.futures.thread", "ThreadPoolExecutor", _THREAD),
     **_names("asyncio", "to_thread", _THREAD),
@@ -115,23 +116,15 @@ def findings(sources: Sequence[Source], classes: Sequence[DurableClass]) -> list
 
 
 def _packages(source: Source, names: Names) -> Iterator[Finding]:
-    for node, name in _imports(source):
+    for node, name in source.imports:
         refusal = PACKAGES.get(name.partition(".")[0])
         if refusal and not names.is_of_the_app(name):
             yield source.finding(node, refusal.of(name.partition(".")[0]))
 
 
-def _imports(source: Source) -> Iterator[tuple[Located, str]]:
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Import):
-            yield from ((alias, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node, source.imported_module(node)
-
-
 def _uses(source: Source, names: Names) -> Iterator[Finding]:
     meant = _Meant(source, names)
-    for node in _expressions(source.tree):
+    for node in _expressions(source.nodes):
         name = meant.name_of(node)
         if refusal := NAMES.get(name):
             yield source.finding(node, refusal.of(name))
@@ -144,7 +137,7 @@ class _Meant:
         self._source, self._names = source, names
         self._loops = {
             target.id
-            for node in ast.walk(source.tree)
+            for node in source.nodes
             if isinstance(node, ast.Assign) and self._is_new_loop(node.value)
             for target in node.targets
             if isinstance(target, ast.Name)
@@ -166,22 +159,22 @@ class _Meant:
 
 
 def _app_databases(cls: DurableClass, names: Names) -> Iterator[Finding]:
-    for node in _expressions(cls.node):
+    for node in _expressions(list(ast.walk(cls.node))):
         if names.is_app_database(cls.source, node):
             yield cls.source.finding(node, _APP_DATABASE.of(ast.unparse(node)))
 
 
-def _expressions(tree: ast.AST) -> Iterator[ast.Name | ast.Attribute]:
-    """The names that are used in a tree: neither those that are set, nor annotations, nor what only gets another name
-    at the top of a module, to be used under that."""
-    skipped = {id(node) for left_out in _left_out(tree) for node in ast.walk(left_out)}
-    for node in ast.walk(tree):
+def _expressions(nodes: Sequence[ast.AST]) -> Iterator[ast.Name | ast.Attribute]:
+    """The names that are used among the nodes of a tree: neither those that are set, nor annotations, nor what only
+    gets another name at the top of a module, to be used under that."""
+    skipped = {id(node) for left_out in _left_out(nodes) for node in ast.walk(left_out)}
+    for node in nodes:
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load) and id(node) not in skipped:
             yield node
 
 
-def _left_out(tree: ast.AST) -> Iterator[ast.expr]:
-    for node in ast.walk(tree):
+def _left_out(nodes: Sequence[ast.AST]) -> Iterator[ast.expr]:
+    for node in nodes:
         match node:
             case ast.arg(annotation=ast.expr() as annotation) | ast.AnnAssign(annotation=annotation):
                 yield annotation
@@ -190,8 +183,8 @@ def _left_out(tree: ast.AST) -> Iterator[ast.expr]:
                 | ast.AsyncFunctionDef(returns=ast.expr() as annotation)
             ):
                 yield annotation
-    if isinstance(tree, ast.Module):
-        for statement in statements_of(tree.body):
-            match statement:
-                case ast.Assign(targets=[ast.Name()], value=ast.Name() | ast.Attribute() as renamed):
-                    yield renamed
+            case ast.Module(body=body):
+                for statement in statements_of(body):
+                    match statement:
+                        case ast.Assign(targets=[ast.Name()], value=ast.Name() | ast.Attribute() as renamed):
+                            yield renamed

@@ -49,7 +49,7 @@ def has_schema_elsewhere(sources: Iterable[Source], calls: Iterable[SqlCall]) ->
         and node not in given
         and _LIKELY_SCHEMA.match(node.value)
         for source in sources
-        for node in ast.walk(source.tree)
+        for node in source.nodes
     )
 
 

@@ -8,7 +8,7 @@ from melee.builder.annotations import Annotations
 from melee.builder.classes import DurableClass
 from melee.builder.names import Names
 from melee.builder.parameters import Function, Parameter, methods_of, parameters_of
-from melee.builder.source import Finding, Located, Source, name_set_by, statements_of
+from melee.builder.source import Finding, Located, Source, name_set_by, own_nodes, statements_of
 from melee.errors import DefinitionError
 from melee.objects.request import underscored
 from melee.objects.spec import (
@@ -103,15 +103,5 @@ def _problems_of(method: str, parameter: Parameter) -> Iterator[str]:
 
 def _is_not_plain(function: Function) -> bool:
     return isinstance(function, ast.AsyncFunctionDef) or any(
-        isinstance(node, ast.Yield | ast.YieldFrom) for node in _own_nodes(function)
+        isinstance(node, ast.Yield | ast.YieldFrom) for node in own_nodes(function)
     )
-
-
-def _own_nodes(function: Function) -> Iterator[ast.AST]:
-    """What is in the body of a function, without the functions and classes defined in it."""
-    waiting: list[ast.AST] = list(function.body)
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            waiting += ast.iter_child_nodes(node)

@@ -1,18 +1,12 @@
-"""The Python files of an app, read and not run: their text, their syntax trees, and what their names stand for."""
+"""A module of an app, read and not run: its text, its syntax tree, and what its names stand for."""
 
 import ast
-import io
-import os
-import tokenize
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-# Made at run time, or no part of the app that is served.
-_NOT_OF_THE_APP = {"data", "tests", "node_modules"}
 _SCOPES = (
     ast.FunctionDef,
     ast.AsyncFunctionDef,
@@ -39,11 +33,20 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A module of the app. `file` is relative to the app's folder, with `/`; `text` has `\\n` at the end of lines."""
+    """A module of the app. `file` is relative to the app's folder, with `/`; `text` has `\\n` at the end of lines.
+
+    One that could not be read is empty, and `is_read` is False: it may hold anything.
+    """
 
     file: str
     text: str
     tree: ast.Module
+    is_read: bool = True
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Every node of the tree. Many look through them, and a walk takes its time."""
+        return list(ast.walk(self.tree))
 
     @cached_property
     def module(self) -> str:
@@ -70,7 +73,7 @@ class Source:
     def names(self) -> dict[str, str]:
         """What each name of the module refers to: imports, aliases such as `db = app.db`, and its own definitions."""
         top = list(statements_of(self.tree.body))
-        found = self._imported(ast.walk(self.tree))
+        found = self._imported(self.nodes)
         aliases: dict[str, ast.expr] = {}
         for statement in top:
             if name := name_set_by(statement):
@@ -85,8 +88,27 @@ class Source:
     @cached_property
     def star_imports(self) -> list[str]:
         """The modules of which this one imports everything."""
-        imports = [node for node in ast.walk(self.tree) if isinstance(node, ast.ImportFrom)]
+        imports = [node for node in self.nodes if isinstance(node, ast.ImportFrom)]
         return [self.imported_module(node) for node in imports if node.names[0].name == "*"]
+
+    @cached_property
+    def imports(self) -> list[tuple[Located, str]]:
+        """The modules that are imported anywhere in this one, each with its place."""
+        found: list[tuple[Located, str]] = []
+        for node in self.nodes:
+            match node:
+                case ast.Import(names=aliases):
+                    found += [(alias, alias.name) for alias in aliases]
+                case ast.ImportFrom():
+                    found.append((node, self.imported_module(node)))
+                case ast.Call() if name := _imported_by_call(self.names, node):
+                    found.append((node, name))
+        return found
+
+    @cached_property
+    def bound(self) -> set[str]:
+        """The names that anything in this module binds, other than imports."""
+        return {name for node in self.nodes if (name := _bound_by(node))}
 
     def imported_module(self, node: ast.ImportFrom) -> str:
         """The absolute name of the module that a `from … import` imports from."""
@@ -119,14 +141,15 @@ class Source:
     def _shadowed(self) -> set[ast.AST]:
         """Uses of names that a function, or a comprehension around them binds itself."""
         shadowed: set[ast.AST] = set()
-        for scope in ast.walk(self.tree):
+        for scope in self.nodes:
             if isinstance(scope, _SCOPES):
-                inside = list(ast.walk(scope))
-                outer = {name for node in inside if isinstance(node, ast.Global) for name in node.names}
-                bound = {node.arg for node in inside if isinstance(node, ast.arg)}
-                bound |= {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+                own = list(own_nodes(scope))
+                outer = {name for node in own if isinstance(node, ast.Global) for name in node.names}
+                bound = {node.arg for node in own if isinstance(node, ast.arg)}
+                bound |= {node.id for node in own if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
                 bound -= outer
-                shadowed |= {node for node in inside if isinstance(node, ast.Name) and node.id in bound}
+                if bound:
+                    shadowed |= {n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id in bound}
         return shadowed
 
 
@@ -140,6 +163,16 @@ def statements_of(body: list[ast.stmt]) -> Iterator[ast.stmt]:
                     yield from statements_of(inner.body) if not isinstance(inner, ast.stmt) else statements_of([inner])
 
 
+def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """What is in a function, say, without what is in the functions, classes and comprehensions inside it."""
+    waiting = list(ast.iter_child_nodes(scope))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, (*_SCOPES, ast.ClassDef)):
+            waiting += ast.iter_child_nodes(node)
+
+
 def name_set_by(statement: ast.stmt) -> str:
     """The one name that a class, a function or an assignment defines; empty for anything else."""
     match statement:
@@ -150,76 +183,39 @@ def name_set_by(statement: ast.stmt) -> str:
     return ""
 
 
-def read_sources(folder: Path) -> tuple[list[Source], list[Finding]]:
-    """Every module of the app in a folder, and a finding for each file that is not Python, by file.
-
-    Left out are `tests/` and `data/`, whatever is hidden, and virtual environments.
-    """
-    sources, findings = [], []
-    for path in _python_files(folder):
-        read = _read(path, path.relative_to(folder).as_posix())
-        if isinstance(read, Source):
-            sources.append(read)
-        else:
-            findings.append(read)
-    return sources, findings
-
-
-def _python_files(folder: Path) -> Iterator[Path]:
-    for place, folders, names in os.walk(folder):
-        is_top = Path(place) == folder
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".")
-            and not (is_top and name in _NOT_OF_THE_APP)
-            and not Path(place, name, "pyvenv.cfg").exists()
-        )
-        for name in sorted(names):
-            # An editor leaves links that lead nowhere, and reading a pipe would have no end.
-            if name.endswith(".py") and not name.startswith(".") and Path(place, name).is_file():
-                yield Path(place, name)
-
-
-def _read(path: Path, file: str) -> Source | Finding:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        return Finding(file, 1, 1, f"it cannot be read: {error.strerror}")
-    try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
-        text = io.StringIO(content.decode(encoding), newline=None).read()
-    except UnicodeDecodeError as error:
-        line_start = content.rfind(b"\n", 0, error.start) + 1
-        line, column = content.count(b"\n", 0, error.start) + 1, error.start - line_start + 1
-        return Finding(file, line, column, f"it is not UTF-8 ({error.reason}); save it as UTF-8")
-    except SyntaxError as error:
-        return Finding(file, 1, 1, f"SyntaxError: {error.msg}; save it as UTF-8")
-    try:
-        return Source(file, text, _parse(text))
-    except SyntaxError as error:
-        return Finding(file, error.lineno or 1, max(1, error.offset or 1), f"{type(error).__name__}: {error.msg}")
-    except (ValueError, RecursionError, MemoryError) as error:
-        return Finding(file, 1, 1, f"Python cannot read it: {error or type(error).__name__}")
-
-
-def _parse(text: str) -> ast.Module:
-    with warnings.catch_warnings():
-        # Python warns when the app runs; that is no mistake.
-        warnings.simplefilter("ignore")
-        tree = ast.parse(text)
-        # `return` outside a function, say, is found only here.
-        compile(tree, "<app>", "exec", dont_inherit=True)
-    return tree
-
-
 def _dotted(names: dict[str, str], expression: ast.expr) -> str:
+    attributes: list[str] = []
+    while isinstance(expression, ast.Attribute):
+        attributes.insert(0, expression.attr)
+        expression = expression.value
+    owner = ""
     match expression:
         case ast.Name(id=name):
-            return names.get(name, "")
-        case ast.Attribute(value=value, attr=name):
-            owner = _dotted(names, value)
-            return f"{owner}.{name}" if owner else ""
+            owner = names.get(name, "")
+        case ast.Call():
+            owner = _imported_by_call(names, expression)
+    return ".".join([owner, *attributes]) if owner else ""
+
+
+def _imported_by_call(names: dict[str, str], call: ast.Call) -> str:
+    """The module that `importlib.import_module("queue")` or `__import__("queue")` returns; empty for other calls."""
+    match call:
+        case ast.Call(func=ast.Name("__import__"), args=[ast.Constant(value=str(module))]):
+            # With a dot in its name it is the package around it.
+            return module.partition(".")[0]
+        case ast.Call(
+            func=ast.Name() | ast.Attribute(value=ast.Name()) as function, args=[ast.Constant(value=str(module))]
+        ) if _dotted(names, function) == "importlib.import_module":
+            return module
+    return ""
+
+
+def _bound_by(node: ast.AST) -> str:
+    match node:
+        case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+            return name
+        case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            return name
     return ""
 
 

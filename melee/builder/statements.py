@@ -35,9 +35,12 @@ def findings(folder: Path, sources: Sequence[Source], classes: Sequence[DurableC
     """Migrations that would not run, folders of migrations that belong to nothing, and statements that SQLite would
     refuse, by place.
 
-    A statement is checked when its text is a literal, or a name that a module or a class gives to one, once.
+    A statement is checked when its text is a literal, or a name that a module or a class gives to one, once. Of the
+    migrations of one database the first that fails is found; those after it build on it, and so do the statements. What
+    a module that could not be read may have, a class or a table, is not missed.
     """
-    found = set(_migrations_of_nobody(folder, classes))
+    is_known = all(source.is_read for source in sources)
+    found = set(_migrations_of_nobody(folder, classes)) if is_known else set()
     for use in _uses(folder, sources, classes):
         with closing(Migrated(folder, use.owner)) as database:
             found |= {database.finding} if database.finding else set(_mistakes(use, database))
@@ -63,7 +66,7 @@ def _uses(folder: Path, sources: Sequence[Source], classes: Sequence[DurableClas
     of_classes = {cls: list(calls_on_storage(cls, literals)) for cls in classes}
     of_app = list(calls_on_app(sources, names, literals))
     all_calls = [*of_app, *(call for calls in of_classes.values() for call in calls)]
-    is_known = not has_schema_elsewhere(sources, all_calls)
+    is_known = all(source.is_read for source in sources) and not has_schema_elsewhere(sources, all_calls)
     return [
         _Use(Owner(), of_app, is_known and not are_tables_hidden(of_app)),
         *(
@@ -100,7 +103,7 @@ def _mistakes(use: _Use, database: Migrated) -> Iterator[Finding]:
                         yield call.sql.finding(index + error.position, _problem(error, database))
                     break
             else:
-                yield from _wrong_number_of_values(call, parameters)
+                yield from _wrong_values(call, parameters)
 
 
 def _depends_on_tables(error: DatabaseError) -> bool:
@@ -116,7 +119,12 @@ def _problem(error: DatabaseError, database: Migrated) -> str:
     return f"{advised(error, 'correct the statement')} (see {guide.STATEMENTS})"
 
 
-def _wrong_number_of_values(call: SqlCall, parameters: Sequence[str | None]) -> Iterator[Finding]:
+def _wrong_values(call: SqlCall, parameters: Sequence[str | None]) -> Iterator[Finding]:
+    if call.bracketed:
+        kind = type(call.bracketed).__name__.lower()
+        problem = f"a {kind} is no value; give each value as an argument of its own (see {guide.STATEMENTS})"
+        yield call.source.finding(call.bracketed, problem)
+        return
     given = call.values_given
     is_dict_perhaps = given == 1 and any(parameters)
     if given is not None and given != len(parameters) and not is_dict_perhaps:

@@ -15,14 +15,16 @@ def build(app: Path) -> None:
     """Check the app in folder APP (default: this one) without running it.
 
     Each mistake is a line, FILE:LINE:COLUMN: what it is and what to do instead; then the exit code is 1. An app
-    without mistakes builds in silence, and .melee/objects.py says what can be called on its objects.
+    without mistakes builds in silence, and .melee/objects.py says what can be called on its objects. Not read are
+    tests/, data/, node_modules, virtual environments, and what is hidden.
 
     \b
     Looked for are:
       threads, queues, processes, schedulers   they do not outlive a request
       methods of durable objects               that no caller could call
       SQL                                      that the migrated database refuses
-      migrations and templates                 that do not run
+      migrations and templates                 that do not run (of a database's migrations, the first)
+      app.py                                   without an app
 
     \b
     Examples:

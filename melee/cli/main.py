@@ -1,17 +1,39 @@
 """The command `melee`: its subcommands, and how their errors look."""
 
+from importlib import import_module
+
 import click
 
-from melee.cli.build import build
-from melee.cli.dev import dev
-from melee.cli.objects import objects
-from melee.cli.serve import reload, serve
 from melee.cli.words import visible
 from melee.errors import MeleeError
 
+COMMANDS = {
+    "build": ("melee.cli.build", "Check an app without running it."),
+    "dev": ("melee.cli.dev", "Serve an app for development."),
+    "objects": ("melee.cli.objects", "List the durable objects of an app."),
+    "reload": ("melee.cli.serve", "Have the server of an app serve what is on disk now."),
+    "serve": ("melee.cli.serve", "Serve an app for its visitors."),
+}
+"""Each command, the module that has it under its name, and what it does, in a line of `melee --help`."""
 
-class OneLineErrors(click.Group):
-    """A group in which what the user can put right is one line on standard error and exit code 1."""
+
+class Commands(click.Group):
+    """The commands of melee. Only the one that runs is imported, since what the others need takes longer than most of
+    them. What the user can put right is one line on standard error and exit code 1."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _what = COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(module), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, what) for name, (_module, what) in COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -19,6 +41,9 @@ class OneLineErrors(click.Group):
         except BrokenPipeError:
             # The reader of a pipe has seen enough; click ends quietly.
             raise
+        except KeyboardInterrupt as error:
+            # As a shell has it for Ctrl-C: 1 would be a mistake.
+            raise click.exceptions.Exit(130) from error
         except (MeleeError, OSError) as error:
             click.echo(f"melee: {visible(_in_words(error))}", err=True)
             raise click.exceptions.Exit(1) from error
@@ -30,7 +55,7 @@ def _in_words(error: MeleeError | OSError) -> str:
     return str(error)
 
 
-@click.group(cls=OneLineErrors, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="melee-runtime", prog_name="melee")
 def main() -> None:
     """Small Python web apps: a request is one short process, what outlives it is a durable object.
@@ -49,10 +74,3 @@ def main() -> None:
       melee objects sql Stats visits "SELECT * FROM days"
       melee objects export Stats visits      a copy of its database
     """
-
-
-main.add_command(build)
-main.add_command(dev)
-main.add_command(objects)
-main.add_command(serve)
-main.add_command(reload)

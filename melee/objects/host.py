@@ -136,6 +136,9 @@ class Host:
         """Fires timers that are due, the longest overdue first; returns the objects whose `on_timer` ran."""
         with self.turn:
             due = self._timers.due(at_most)
+            if due:
+                # Those who have been answered do not wait for a timer, which may take long.
+                self.commit()
             fired = [ref for ref in due if self._fire(ref)]
             if due:
                 self.commit()

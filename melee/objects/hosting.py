@@ -1,5 +1,6 @@
 """From an app's folder to a host of its objects: its classes, its data, its clock."""
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -82,6 +83,15 @@ def write_handles(project: Project, specs: Iterable[ClassSpec]) -> None:
     """Writes `.melee/objects.py`, when it says something else than these classes offer."""
     source = render(sorted(specs, key=lambda spec: (spec.module, spec.name)))
     file = project.handles_file
-    if not file.is_file() or file.read_text(encoding="utf-8") != source:
+    if not file.is_file() or file.read_bytes() != source.encode():
         file.parent.mkdir(exist_ok=True)
-        file.write_text(source, encoding="utf-8")
+        # Nobody reads one that a full disk or Ctrl-C has cut short.
+        new = file.with_name(f"{file.name}.{os.getpid()}")
+        try:
+            new.write_text(source, encoding="utf-8")
+            new.replace(file)
+        except OSError as error:
+            # A full disk does not say which file it has no room for.
+            raise OSError(error.errno, error.strerror, str(file)) from error
+        finally:
+            new.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Copies a database while the app goes on, and looks whether the copy is whole."""
+"""Copies a database while the app goes on, and reads the copy."""
 
 from contextlib import closing
 from pathlib import Path
@@ -7,8 +7,10 @@ import apsw
 
 
 def back_up(database: Path, copy: Path) -> str:
+    # Otherwise a wrong path would be a new, empty database.
+    must_exist = apsw.SQLITE_OPEN_READWRITE
     with (
-        closing(apsw.Connection(str(database))) as source,
+        closing(apsw.Connection(str(database), flags=must_exist)) as source,
         closing(apsw.Connection(str(copy))) as target,
     ):
         with target.backup("main", source, "main") as backup:

@@ -10,13 +10,16 @@ import pytest
 from melee.clock import ManualClock
 from melee.objects.request import ObjectRef
 from melee.testing import AppUnderTest
+from melee_examples.signup.tests.mail_service import mail_service
 from snippets.background_work.always import Rates
 from snippets.background_work.first import Watch
 from snippets.background_work.reports import Report, written_reports
 from tests.docs.conftest import Hosting
+from tests.examples.copied import ROOT, copy_of
+from tests.melee.server.served_app import edit
 from tests.melee.upstream import answering, upstream
 
-SNIPPETS = Path(__file__).parents[2] / "snippets" / "background_work"
+SNIPPETS = ROOT / "snippets" / "background_work"
 GOOD = b'{"EUR": 1.0, "USD": 1.25}'
 
 
@@ -56,6 +59,30 @@ def test_a_timer_that_is_set_in_any_case_comes_back_sooner_after_a_failure(
     assert host.fire_due() == []
 
 
+def test_one_that_is_set_first_counts_from_the_beginning_of_the_work_and_one_that_is_set_last_from_its_end(
+    hosting: Hosting, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def take_four_seconds(client: socket.socket) -> None:
+        clock.move(4)
+        answering(GOOD)(client)
+
+    host = hosting(Watch, Rates)
+    with upstream(take_four_seconds) as slow:
+        monkeypatch.setenv("WATCHED_URL", slow.url)
+        monkeypatch.setenv("RATES_URL", slow.url)
+        Watch.get("shop").start()
+        host.fire_due()
+        clock.move(300 - 4)
+        assert host.fire_due() == [ObjectRef("Watch", "shop")]
+        Rates.get("euro").start()
+        host.fire_due()
+        Watch.destroy("shop")
+        clock.move(3600 - 4)
+        assert host.fire_due() == []
+        clock.move(4)
+        assert host.fire_due() == [ObjectRef("Rates", "euro")]
+
+
 def test_several_schedules_run_beside_each_other(hosting: Hosting, clock: ManualClock) -> None:
     host = hosting(Report)
     assert written_reports() == {"hourly": 0, "daily": 0, "weekly": 0}
@@ -63,6 +90,21 @@ def test_several_schedules_run_beside_each_other(hosting: Hosting, clock: Manual
         clock.move(3600)
         host.fire_due()
     assert written_reports() == {"hourly": 7 * 24, "daily": 7, "weekly": 1}
+
+
+def test_an_outbox_that_does_not_look_by_itself_mails_as_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = copy_of(ROOT / "melee_examples" / "signup", tmp_path)
+    edit(folder / "lib" / "outbox.py", "        else:\n            self.timer(after=IDLE_SECONDS)\n", "")
+    with mail_service() as service:
+        monkeypatch.setenv("MAIL_URL", service.url)
+        with AppUnderTest(folder) as app:
+            for email in ("ada@example.org", "bob@example.org"):
+                app.client.post("/signup", data={"email": email})
+                app.clock.move(1)
+                assert app.fire_due() == ["Outbox/mails"]
+                app.clock.move(86_400)
+                assert app.fire_due() == []
+    assert list(service.mails.values()) == ["ada@example.org", "bob@example.org"]
 
 
 def subscribe(monkeypatch: pytest.MonkeyPatch, url: str) -> tuple[int, str]:

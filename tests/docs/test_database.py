@@ -1,5 +1,6 @@
 """The snippets and the promises of the page about the app's database."""
 
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -8,13 +9,16 @@ from typing import Any
 
 import apsw
 import pytest
+from werkzeug.exceptions import Conflict
 
 from melee.store import connection
 from melee.store.database import Database
 from melee.testing import AppUnderTest
+from melee_examples.signup.tests.mail_service import mail_service
 from snippets.database.back_up import back_up
 
-SHOP = Path(__file__).parents[2] / "snippets" / "database"
+ROOT = Path(__file__).parents[2]
+SHOP = ROOT / "snippets" / "database"
 
 
 @pytest.fixture
@@ -43,15 +47,31 @@ def test_a_sale_changes_both_tables_or_none(shop: AppUnderTest) -> None:
     assert shop.client.post("/items/7/sell").status_code == 409
 
 
-def test_what_raises_inside_a_transaction_takes_it_back(shop: AppUnderTest) -> None:
+@pytest.mark.parametrize("raised", [ValueError("no"), Conflict()], ids=["an error", "abort"])
+def test_what_raises_inside_a_transaction_takes_it_back(shop: AppUnderTest, raised: Exception) -> None:
     def sell_all_and_fail() -> None:
         with db(shop).transaction():
             db(shop).run("DELETE FROM items")
-            raise ValueError("no")
+            raise raised
 
-    with shop.flask.app_context(), pytest.raises(ValueError, match="no"):
+    with shop.flask.app_context(), pytest.raises(type(raised)):
         sell_all_and_fail()
     assert rows(shop, "SELECT name FROM items") == [("tea",)]
+
+
+def test_between_a_select_and_an_update_nobody_else_can_write(shop: AppUnderTest) -> None:
+    with closing(apsw.Connection(str(shop.project.database))) as other, shop.flask.app_context():
+        with db(shop).transaction():
+            db(shop).first("SELECT stock FROM items")
+            with pytest.raises(apsw.BusyError):
+                other.execute("UPDATE items SET stock = 0")
+        other.execute("UPDATE items SET stock = 0")
+
+
+def test_a_value_is_stored_as_it_is_and_never_run(shop: AppUnderTest) -> None:
+    name = "'); DROP TABLE items; --"
+    assert shop.client.post(f"/items/{name}").status_code == 201
+    assert rows(shop, "SELECT name FROM items ORDER BY id") == [("tea",), (name,)]
 
 
 def test_a_duplicate_is_an_error_that_can_be_caught(shop: AppUnderTest) -> None:
@@ -104,3 +124,38 @@ def test_a_copy_of_the_file_alone_lacks_what_is_not_in_it_yet(shop: AppUnderTest
         (tmp_path / "copy.sqlite3").write_bytes(shop.project.database.read_bytes())
         with closing(apsw.Connection(str(tmp_path / "copy.sqlite3"))) as copy:
             assert copy.execute("SELECT stock FROM items").fetchall() == [(10,)]
+
+
+def test_a_path_where_no_database_is_fails_and_makes_none(tmp_path: Path) -> None:
+    with pytest.raises(apsw.CantOpenError):
+        back_up(tmp_path / "ap.sqlite3", tmp_path / "copy.sqlite3")
+    assert not (tmp_path / "ap.sqlite3").exists()
+
+
+def test_a_backup_is_put_back_in_the_place_of_the_file_without_those_beside_it(tmp_path: Path) -> None:
+    with AppUnderTest(SHOP, data=tmp_path / "data") as shop:
+        shop.client.post("/items/tea")
+        assert back_up(shop.project.database, tmp_path / "copy.sqlite3") == "ok"
+        shop.client.post("/items/coffee")
+        database = shop.project.database
+    for beside in ("-wal", "-shm"):
+        database.with_name(database.name + beside).unlink(missing_ok=True)
+    shutil.copy(tmp_path / "copy.sqlite3", database)
+    with AppUnderTest(SHOP, data=tmp_path / "data") as shop:
+        assert rows(shop, "SELECT name FROM items") == [("tea",)]
+
+
+def test_a_copy_of_the_data_folder_has_both_databases_and_the_timers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signup = ROOT / "melee_examples" / "signup"
+    with AppUnderTest(signup, data=tmp_path / "data") as app:
+        app.client.post("/signup", data={"email": "ada@example.org"})
+    shutil.copytree(tmp_path / "data", tmp_path / "elsewhere")
+    with mail_service() as service:
+        monkeypatch.setenv("MAIL_URL", service.url)
+        with AppUnderTest(signup, data=tmp_path / "elsewhere") as app:
+            assert rows(app, "SELECT email FROM users") == [("ada@example.org",)]
+            app.clock.move(60)
+            assert app.fire_due() == ["Outbox/mails"]
+    assert list(service.mails.values()) == ["ada@example.org"]

@@ -19,6 +19,8 @@ from melee.store.connection import BUSY_SECONDS
 from melee.web.body import BODY_BYTES_AT_MOST
 from melee.web.limits import CONNECTIONS_AT_MOST, HEADER_BYTES_AT_MOST, URL_BYTES_AT_MOST
 from melee.web.scratch import SCRATCH_BYTES_AT_MOST
+from melee_examples.board.lib.stats import KEPT_DAYS
+from melee_examples.feed.lib import refresher
 from melee_examples.feed.lib.refresher import EVERY_SECONDS
 from melee_examples.signup.lib.outbox import (
     ATTEMPTS_AT_MOST,
@@ -80,6 +82,15 @@ PORT = next(option.default for option in serve.params if option.name == "port")
         (BACKGROUND, f"After {NUMBERS[ATTEMPTS_AT_MOST]} failures"),
         (BACKGROUND, f"about {(ATTEMPTS_AT_MOST - 1) * PENDING_SECONDS} seconds"),
         (BACKGROUND, {1: "about a second later"}[SOON_SECONDS]),
+        (BACKGROUND, f"after {PENDING_SECONDS} seconds if something is left, after {WORDS[IDLE_SECONDS]} if not"),
+        (BACKGROUND, f"next timer is more than {SERVER.sleep_after_seconds / 60:g} minutes away"),
+        ("examples/feed.md", f"fetches it every {WORDS[EVERY_SECONDS]}"),
+        ("examples/feed.md", f"up to {refresher.TIMEOUT_SECONDS} seconds"),
+        ("examples/feed.md", {300: "Above five minutes"}[int(SERVER.sleep_after_seconds)]),
+        ("examples/signup.md", f"after {NUMBERS[ATTEMPTS_AT_MOST]} failures**"),
+        ("examples/signup.md", f"about {(ATTEMPTS_AT_MOST - 1) * PENDING_SECONDS} seconds"),
+        ("examples/signup.md", {60: "once a minute"}[IDLE_SECONDS]),
+        ("examples/board.md", f"kept for {KEPT_DAYS} days"),
         (BACKGROUND, f"In a test, {SIGNUPS} people sign up"),
         ("guide/database.md", f"for up to {BUSY_SECONDS} seconds"),
         ("reference/commands.md", f"bout {WORDS[LOOK_SECONDS]}"),

@@ -33,6 +33,10 @@ def test_every_diagram_is_drawn(visits: list[Visit]) -> None:
     assert any(seen.diagrams for seen in visits), "the guide shows no diagram at all"
 
 
+def test_every_diagram_is_seen_whole(visits: list[Visit]) -> None:
+    assert {str(seen): seen.cut_off for seen in visits if seen.cut_off} == {}
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_label_of_a_diagram_is_readable(visits: list[Visit], scheme: Scheme) -> None:
     labels = {label for seen in visits if seen.scheme == scheme for label in seen.labels}
@@ -80,12 +84,15 @@ def test_each_planted_fault_is_noticed(browser: Browser, tmp_path: Path) -> None
     assert seen.overflow > 1600
 
 
-def test_a_diagram_that_is_not_drawn_and_a_label_nobody_can_read_are_noticed(browser: Browser, tmp_path: Path) -> None:
+def test_a_diagram_that_is_not_drawn_or_cut_off_and_a_label_nobody_can_read_are_noticed(
+    browser: Browser, tmp_path: Path
+) -> None:
     script = """
       const drawn = document.createElement("div")
       drawn.className = "mermaid"
       drawn.attachShadow({ mode: "closed" }).innerHTML = `<svg><g class="node">
         <rect style="fill: #222"></rect><text class="nodeLabel" style="color: #333">dark on dark</text></g></svg>`
+      drawn.style.cssText = "overflow-x: auto; width: 60px"
       document.querySelector("pre").replaceWith(drawn)
     """
     page = f'<pre class="mermaid"></pre><pre class="mermaid"></pre><script>{script}</script>'
@@ -100,6 +107,6 @@ def test_a_diagram_that_is_not_drawn_and_a_label_nobody_can_read_are_noticed(bro
         patience_seconds=1,
     )
 
-    assert (seen.drawn, seen.diagrams) == (1, 2)
+    assert (seen.drawn, seen.diagrams, seen.cut_off) == (1, 2, 1)
     assert [label.text for label in seen.labels] == ["dark on dark"]
     assert seen.labels[0].contrast < READABLE

@@ -56,6 +56,11 @@ HINTS = """() =>
   [...document.querySelectorAll("link[rel~=preconnect], link[rel~=dns-prefetch]")].map(link => link.href)
 """
 
+# Diagrams of which a part is seen only after scrolling sideways.
+CUT_OFF = """() =>
+  [...document.querySelectorAll("div.mermaid")].filter(host => host.scrollWidth > host.clientWidth).length
+"""
+
 OVERFLOW = """() => document.documentElement.scrollWidth - innerWidth"""
 
 
@@ -85,6 +90,7 @@ class Visit:
     labels: list[Label] = field(default_factory=list)
     diagrams: int = 0
     drawn: int = 0
+    cut_off: int = 0
     overflow: int = 0
 
     def __str__(self) -> str:
@@ -109,6 +115,7 @@ def visit(
             seen.diagrams = response.text().count('<pre class="mermaid"') if response else 0
             seen.drawn = wait_for_drawings(page, seen.diagrams, patience_seconds)
             seen.labels = [Label(*label) for label in page.evaluate(LABELS)]
+            seen.cut_off = page.evaluate(CUT_OFF)
             seen.overflow = page.evaluate(OVERFLOW)
             if not name.startswith(GENERATED):
                 seen.unproven = page.evaluate(UNPROVEN)

@@ -83,9 +83,7 @@ def test_the_age_is_told_in_words(
     assert words in page(app)
 
 
-def test_visitors_never_wait_for_the_other_server(
-    app: AppUnderTest, server: Upstream
-) -> None:
+def test_no_visit_asks_the_other_server(app: AppUnderTest, server: Upstream) -> None:
     a_visitor_came(app)
     server.hangs = True
     for _ in range(20):

@@ -3,7 +3,8 @@
 from pathlib import Path
 from textwrap import dedent
 
-from melee.builder.source import Finding, Source, read_sources
+from melee.builder.reading import read_sources
+from melee.builder.source import Finding, Source
 
 
 def write_app(folder: Path, **files: str) -> Path:
@@ -20,6 +21,16 @@ def sources_of(folder: Path, **files: str) -> list[Source]:
     """The sources of such an app; every file can be read."""
     sources, findings = read_sources(write_app(folder, **files))
     assert findings == []
+    return sources
+
+
+def sources_with_one_unread(folder: Path, file: str = "lib/broken.py", **files: str) -> list[Source]:
+    """The sources of such an app; one more file has an error of syntax."""
+    sources_of(folder, **files)
+    (folder / file).parent.mkdir(exist_ok=True)
+    (folder / file).write_text("def f(:\n", encoding="utf-8")
+    sources, findings = read_sources(folder)
+    assert [finding.file for finding in findings] == [file]
     return sources
 
 

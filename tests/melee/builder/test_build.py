@@ -67,10 +67,9 @@ class Stats(Durable):
     def total(self, days=(1, 2)):
         ...
 """,
-    "lib/broken.py": "def f(:\n",
     "db/001_notes.sql": "CREATE TABLE notes (text TEXT);\n",
     "db/objects/stats/001_days.sql": "CREATE TABLE days (views INTEGER);\n",
-    "db/objects/broken/001_days.sql": "CREATE TABLE days (views INTEGER);\n",
+    "db/objects/statz/001_days.sql": "CREATE TABLE days (views INTEGER);\n",
     "templates/index.html": "<p>\n{% if notes %}\n",
     "melee.toml": "[web]\nslot = 1\n",
 }
@@ -83,8 +82,7 @@ FOUND = [
     ("app.py", "os.fork", guide.PROCESSES),
     ("app.py", "asyncio.create_task", guide.ASYNC_TASKS),
     ("app.py", "txt", guide.MIGRATIONS),
-    ("db/objects/broken/001_days.sql", "CREATE", guide.MIGRATIONS),
-    ("lib/broken.py", ":", ""),
+    ("db/objects/statz/001_days.sql", "CREATE", guide.MIGRATIONS),
     ("lib/stats.py", "day)", guide.METHODS),
     ("lib/stats.py", "app.db", guide.STORAGE),
     ("lib/stats.py", "async def", guide.METHODS),
@@ -123,6 +121,20 @@ def test_one_of_each_mistake_is_one_line_each_at_its_place(tmp_path: Path) -> No
         assert line.startswith(f"{name}:{row}:{column}: ")
         assert page in line
     assert not (tmp_path / ".melee").exists()
+
+
+def test_a_file_that_is_not_python_is_one_line_and_nothing_follows_from_it(tmp_path: Path) -> None:
+    folder = small_app.write_app(tmp_path / "small")
+    (folder / "lib" / "stats.py").write_text("def f(:\n")
+    [finding] = build(Project.at(folder))
+    assert finding[:3] == ("lib/stats.py", 1, 7)
+
+
+def test_a_mistake_in_the_notation_of_melee_toml_has_its_place(tmp_path: Path) -> None:
+    folder = small_app.write_app(tmp_path / "small")
+    (folder / "melee.toml").write_text("[web]\nslots = 4 4\n")
+    [finding] = build(Project.at(folder))
+    assert finding[:3] == ("melee.toml", 2, 11)
 
 
 def test_every_page_of_the_guide_that_a_line_may_name_is_named_by_one_of_them() -> None:
@@ -166,6 +178,14 @@ def test_handles_stay_as_they_were_while_there_is_a_mistake(tmp_path: Path) -> N
     stats.write_text(stats.read_text().replace("def hit(self)", "def hit(self, *days)"))
     assert len(build(project)) == 1
     assert project.handles_file.read_text() == before
+
+
+def test_handles_that_somebody_broke_are_written_anew(tmp_path: Path) -> None:
+    project = Project.at(small_app.write_app(tmp_path / "small"))
+    project.handles_file.parent.mkdir()
+    project.handles_file.write_bytes(b"\xff")
+    assert build(project) == []
+    assert "class StatsHandle" in project.handles_file.read_text()
 
 
 def test_nothing_of_the_app_is_run_and_nothing_else_is_written(tmp_path: Path) -> None:

@@ -21,6 +21,11 @@ def test_a_class_is_durable_through_other_modules_of_the_app(tmp_path: Path) -> 
     assert found == {"A": [], "B": ["A"], "D": ["B", "A"]}
 
 
+def test_a_class_is_durable_after_an_import_of_everything(tmp_path: Path) -> None:
+    text = "from json import *\nfrom melee import *\nfrom os import *\nclass A(Durable): ...\nclass B(App): ..."
+    assert family(tmp_path, lib__x=text) == {"A": []}
+
+
 def test_ancestors_stand_in_the_order_in_which_python_looks(tmp_path: Path) -> None:
     text = "from melee import Durable\nclass A(Durable): ...\nclass B(A): ...\nclass C(A): ...\nclass D(B, C): ..."
     assert family(tmp_path, lib__x=text)["D"] == ["B", "C", "A"]

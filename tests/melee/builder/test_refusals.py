@@ -8,7 +8,7 @@ from melee.builder import guide
 from melee.builder.classes import durable_classes
 from melee.builder.refusals import NAMES, PACKAGES, findings
 from melee.builder.source import Finding
-from tests.melee.builder.an_app import place_of, places, sources_of
+from tests.melee.builder.an_app import place_of, places, sources_of, sources_with_one_unread
 
 
 def found_in(folder: Path, **files: str) -> list[Finding]:
@@ -29,6 +29,20 @@ def found_in(folder: Path, **files: str) -> list[Finding]:
         ("import threading\ndef f():\n    T = threading.Thread", "threading.T", "threading.Thread", guide.THREADS),
         ("import threading\nx = [threading.Thread() for _ in 'ab']", "threading.T", "threading.Thread", guide.THREADS),
         ("from _thread import start_new_thread as s\ns(print, ())", "s(print", "_thread.start_new", guide.THREADS),
+        ("from threading import *\nThread()", "Thread()", "threading.Thread", guide.THREADS),
+        ("from os import *\nfrom threading import *\nTimer(1, f)", "Timer(", "threading.Timer", guide.THREADS),
+        ("from threading import *\nfrom os import *\nTimer(1, f)", "Timer(", "threading.Timer", guide.THREADS),
+        ("def f():\n    import threading as t\n    t.Thread()", "t.Thread", "threading.Thread", guide.THREADS),
+        ("import importlib as i\ni.import_module('queue').Queue()", "i.import", "queue.Queue", guide.QUEUES),
+        ("q = __import__('queue')\nq.Queue()", "q.Queue", "queue.Queue", guide.QUEUES),
+        ("from gevent import *\nspawn(print)", "spawn(", "gevent.spawn", guide.THREADS),
+        (
+            "import threading\ndef f():\n    threading.Thread()\n    return [t for t in (lambda threading: 1,)]",
+            "threading.Thread",
+            "threading.Thread",
+            guide.THREADS,
+        ),
+        ("from multiprocessing.dummy import Pool\nPool()", "Pool()", "multiprocessing.dummy.Pool", guide.THREADS),
         ("import gevent\ngevent.spawn(print)", "gevent.spawn", "gevent.spawn", guide.THREADS),
         ("import eventlet\neventlet.spawn_n(print)", "eventlet.spawn", "eventlet.spawn_n", guide.THREADS),
         ("import queue\nq = queue.Queue()", "queue.Queue", "queue.Queue", guide.QUEUES),
@@ -71,6 +85,13 @@ def found_in(folder: Path, **files: str) -> list[Finding]:
             guide.SCHEDULERS,
         ),
         ("def f():\n    import celery.schedules as when", "celery", "celery", guide.JOB_SYSTEMS),
+        (
+            "from importlib import import_module\nx = import_module('celery')",
+            "import_module(",
+            "celery",
+            guide.JOB_SYSTEMS,
+        ),
+        ("__import__('rq.worker')", "__import__", "rq", guide.JOB_SYSTEMS),
         ("try:\n    from rq import Queue\nexcept ImportError: ...", "from rq", "rq", guide.JOB_SYSTEMS),
     ],
 )
@@ -102,7 +123,15 @@ def test_a_name_is_refused_at_its_use_and_not_at_its_import(tmp_path: Path, name
         "import queue\ntry: ...\nexcept queue.Empty: ...",
         "import threading\ndef f(thread: threading.Thread) -> threading.Thread | None:\n    it: threading.Thread",
         "from threading import Thread",
+        "from threading import *\nLock()",
+        "from threading import *\nclass Thread: ...\nThread()",
+        "from threading import *\nThread, other = print, 1\nThread()",
+        "from threading import *\ndef f(Thread):\n    Thread()",
+        "from gevent import *\ndef f():\n    spawn = print\n    spawn()",
+        "import importlib\nimportlib.import_module('lib.queue').Queue()",
+        "def import_module(name): ...\nimport_module('celery')",
         "class Thread: ...\nThread()",
+        "import threading\ndef f(threading):\n    return lambda: threading.Thread()",
         "def f(threading):\n    threading.Thread()",
         "import queue\nx = [queue.Queue for queue in ()]",
         "import os\nos.path.join('fork')",
@@ -122,6 +151,16 @@ def test_modules_of_the_app_may_have_the_names_of_packages(tmp_path: Path) -> No
     app = "import schedule\nimport queue\nfrom lib import queue as q\nqueue.Queue()\nq.Queue()"
     own = "class Queue: ..."
     assert found_in(tmp_path, app=app, schedule="", queue=own, lib__queue=own, lib__rq=own, lib__x=lib) == []
+
+
+def test_a_module_of_the_app_that_cannot_be_read_keeps_its_name(tmp_path: Path) -> None:
+    sources = sources_with_one_unread(tmp_path, "schedule.py", app="import schedule\nschedule.every(1)")
+    assert findings(sources, []) == []
+
+
+def test_a_relative_import_of_everything_is_of_the_app(tmp_path: Path) -> None:
+    lib = {"lib/__init__": "", "lib/work": "import queue\nQueue = queue.Queue", "lib/x": "from .work import *\nQueue()"}
+    assert places(found_in(tmp_path, **lib)) == [place_of(tmp_path, "Queue()", "lib/x.py")]
 
 
 def test_a_name_that_another_module_of_the_app_hands_on_is_known(tmp_path: Path) -> None:
@@ -165,6 +204,16 @@ def test_the_database_of_the_app_is_refused_inside_a_durable_object(
     found = found_in(tmp_path, **files)
     assert places(found) == [place_of(tmp_path, mark, "lib/stats.py")]
     assert "use self.storage" in found[0].problem
+
+
+def test_the_database_of_an_app_that_another_module_makes_is_the_same(tmp_path: Path) -> None:
+    method = "class S(Durable):\n    def f(self): app.db.run('')"
+    lib = {
+        "lib__core": "from melee import App\napp = App('x')",
+        "lib__s": f"{OBJECT}from lib.core import app\n{method}",
+    }
+    found = found_in(tmp_path, app="from lib.core import app", **lib)
+    assert places(found) == [place_of(tmp_path, "app.db", "lib/s.py")]
 
 
 def test_the_database_of_the_app_is_fine_everywhere_else(tmp_path: Path) -> None:

@@ -1,15 +1,13 @@
-"""The files of an app are read, each that is not Python is said with its place, and names mean what they mean to
-Python."""
+"""A finding is one line with its place, and the names in a module mean what they mean to Python."""
 
 import ast
-import os
 from pathlib import Path
 
 import pytest
 
 from melee.builder.names import Names
-from melee.builder.source import Finding, Source, read_sources
-from tests.melee.builder.an_app import sources_of, write_app
+from melee.builder.source import Finding, Source
+from tests.melee.builder.an_app import sources_of
 
 
 def source_of(text: str, file: str = "lib/x.py") -> Source:
@@ -19,67 +17,6 @@ def source_of(text: str, file: str = "lib/x.py") -> Source:
 def test_a_finding_is_one_line_and_findings_sort_by_place() -> None:
     findings = [Finding("b.py", 1, 1, "x"), Finding("a.py", 10, 1, "x"), Finding("a.py", 9, 2, "x")]
     assert [str(finding) for finding in sorted(findings)] == ["a.py:9:2: x", "a.py:10:1: x", "b.py:1:1: x"]
-
-
-def test_what_is_served_is_read_and_nothing_else(tmp_path: Path) -> None:
-    served = ["app", "jobs/a", "lib/__init__", "lib/data/b", "lib/tests", "other/deep/c"]
-    left_out = ["tests/test_a", "data/a", ".venv/a", ".hidden", "env/lib/a", "node_modules/a", "lib/.x/a"]
-    write_app(tmp_path, **dict.fromkeys([*served, *(f"./{name}" for name in left_out)], "x = 1"))
-    (tmp_path / "env" / "pyvenv.cfg").write_text("")
-    (tmp_path / "lib" / "notes.txt").write_text("import celery")
-    (tmp_path / "loop").symlink_to(tmp_path)
-    (tmp_path / ".#app.py").symlink_to("somebody@somewhere.1")
-    os.mkfifo(tmp_path / "lib" / "pipe.py")
-    sources, findings = read_sources(tmp_path)
-    assert findings == []
-    assert [source.file for source in sources] == [
-        "app.py",
-        "jobs/a.py",
-        "lib/__init__.py",
-        "lib/tests.py",
-        "lib/data/b.py",
-        "other/deep/c.py",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("content", "line", "column", "problem"),
-    [
-        (b"x = 1\ny = (\n", 2, 5, "SyntaxError: '(' was never closed"),
-        (b"def f():\nreturn 1", 2, 1, "IndentationError: expected an indented block"),
-        (b"x = 1\nreturn 1", 2, 1, "SyntaxError: 'return' outside function"),
-        (b"x = 1\n\n# caf\xe9", 3, 6, "it is not UTF-8"),
-        (b"# -*- coding: nonsense -*-\n", 1, 1, "unknown encoding"),
-        (b"x = 1\n\x00", 1, 1, "null bytes"),
-        (b"(" * 10_000, 1, 201, "too many nested parentheses"),
-        (b"x = " + b"-" * 200_000 + b"1", 1, 1, ""),
-    ],
-)
-def test_a_file_that_is_not_python_is_said_with_its_place_and_the_rest_is_read(
-    tmp_path: Path, content: bytes, line: int, column: int, problem: str
-) -> None:
-    write_app(tmp_path, lib__good="x = 1")
-    (tmp_path / "lib" / "bad.py").write_bytes(content)
-    sources, findings = read_sources(tmp_path)
-    assert [source.file for source in sources] == ["app.py", "lib/good.py"]
-    assert [finding[:3] for finding in findings] == [("lib/bad.py", line, column)]
-    assert problem in findings[0].problem
-
-
-def test_what_only_looks_odd_is_python(tmp_path: Path) -> None:
-    write_app(tmp_path)
-    odd = {
-        "mark.py": b"\xef\xbb\xbfx = 1",
-        "latin.py": "# -*- coding: latin-1 -*-\nx = 'é'".encode("latin-1"),
-        "windows.py": b"x = 1\r\ny = 2\r\n",
-        "escape.py": rb"x = '\d'",
-        "empty.py": b"",
-    }
-    for name, content in odd.items():
-        (tmp_path / name).write_bytes(content)
-    sources, findings = read_sources(tmp_path)
-    assert findings == []
-    assert {source.file for source in sources} == {"app.py", *odd}
 
 
 def test_a_place_counts_characters_from_one() -> None:
@@ -106,6 +43,12 @@ def test_a_place_counts_characters_from_one() -> None:
         ("nothing", ""),
         ("print()", ""),
         ("import a\na().b", ""),
+        ("import importlib\nimportlib.import_module('a.b').c", "a.b.c"),
+        ("from importlib import import_module as load\nx = load('a')\nx.b", "a.b"),
+        ("import importlib\nimportlib.import_module(a).c", ""),
+        ("import importlib\nimportlib.import_module('.a', 'lib').c", ""),
+        ("__import__('a.b').c", "a.c"),
+        (f"import a\na{'.b' * 2000}", f"a{'.b' * 2000}"),
         ("import a\ndef f():\n    global a\n    a = a.b\n''", "a.b"),
         ("import a\ndef f():\n    a = 1\n    a.b\n''", ""),
         ("import a\n(lambda a: a.b)", ""),

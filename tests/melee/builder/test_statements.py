@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from melee.builder.classes import durable_classes
-from melee.builder.source import Finding, read_sources
+from melee.builder.reading import read_sources
+from melee.builder.source import Finding
 from melee.builder.statements import findings
+from tests.melee.builder.an_app import sources_with_one_unread
 
 REPOSITORY = Path(__file__).parents[3]
 DAYS = "CREATE TABLE days (on_date TEXT PRIMARY KEY, views INTEGER NOT NULL DEFAULT 0);\n"
@@ -81,6 +83,21 @@ def test_of_a_database_that_cannot_be_made_the_statements_are_not_judged(tmp_pat
     ]
 
 
+def test_of_the_migrations_of_a_database_the_first_that_fails_is_named(tmp_path: Path, write: Write) -> None:
+    for name in ["db/002_a.sql", "db/003_b.sql", "db/objects/stats/002_a.sql", "db/objects/stats/003_b.sql"]:
+        write(name, "CREATE TABLE more (x,);")
+    assert [finding[:3] for finding in found(tmp_path)] == [
+        ("db/002_a.sql", 1, 22),
+        ("db/objects/stats/002_a.sql", 1, 22),
+    ]
+
+
+def test_a_migration_that_cannot_be_read_is_named(tmp_path: Path, write: Write) -> None:
+    (tmp_path / "db" / "002_more.sql").mkdir()
+    problem = "it cannot be read: Is a directory; make it readable, or remove it (see guide/database#migrations)"
+    assert found(tmp_path) == [Finding("db/002_more.sql", 1, 1, problem)]
+
+
 def test_a_migration_may_not_do_what_an_app_may_not(tmp_path: Path, write: Write) -> None:
     write("db/002_settings.sql", "\n  PRAGMA journal_mode = OFF;")
     problem = "PRAGMA journal_mode is refused, since the settings keep melee's promises; leave it out"
@@ -127,6 +144,17 @@ def test_migrations_beside_the_folders_of_classes_are_found(tmp_path: Path, writ
     write("db/objects/001_days.sql", DAYS)
     [finding] = found(tmp_path)
     assert finding[:3] == ("db/objects/001_days.sql", 1, 1)
+
+
+def test_a_module_that_cannot_be_read_may_have_the_class_of_a_folder_and_make_its_tables(
+    tmp_path: Path, write: Write
+) -> None:
+    write("db/objects/statz/001_days.sql", DAYS)
+    write("app.py", f'{APP}app.db.query("SELECT a FROM b")\napp.db.query("SELECT")\n')
+    write("lib/stats.py", f'{STATS}        self.storage.run("DELETE FROM dais")\n')
+    sources = sources_with_one_unread(tmp_path, app=(tmp_path / "app.py").read_text())
+    problem = f"incomplete input; {STATEMENT}"
+    assert findings(tmp_path, sources, durable_classes(sources)) == [Finding("app.py", 7, 15, problem)]
 
 
 # Statements
@@ -212,6 +240,21 @@ def test_a_wrong_number_of_values_is_named_at_the_statement(
 ) -> None:
     problem = f"the statement {problem}; give one value for each parameter (see guide/database#statements)"
     assert found_in_method(tmp_path, write, f"self.storage.query({call})") == [(1, 28, problem)]
+
+
+@pytest.mark.parametrize(
+    ("call", "column", "kind"),
+    [
+        ('"SELECT ?", ^(day,)', 40, "tuple"),
+        ('"SELECT ? + ?", ^[day, 1]', 44, "list"),
+        ('"SELECT ? + ?", 1, ^()', 47, "tuple"),
+    ],
+)
+def test_values_in_brackets_are_named_at_the_bracket(
+    tmp_path: Path, write: Write, call: str, column: int, kind: str
+) -> None:
+    problem = f"a {kind} is no value; give each value as an argument of its own {SEE}"
+    assert found_in_method(tmp_path, write, f"self.storage.query({call.replace('^', '')})") == [(1, column, problem)]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from melee.cli.main import main
+from melee.cli.main import COMMANDS, main
 from tests.melee.cli.small_app import command, environment, melee, write_app
 
 
@@ -44,6 +44,12 @@ def test_the_help_of_each_command_has_an_example_of_it(arguments: list[str]) -> 
 
 def test_the_first_help_shows_first_steps() -> None:
     assert "melee dev board --port 8000" in CliRunner().invoke(main, ["--help"]).stdout
+
+
+def test_the_first_help_says_what_each_command_does() -> None:
+    shown = CliRunner().invoke(main, ["--help"]).stdout.partition("Commands:\n")[2]
+    rows = [line.split(maxsplit=1) for line in shown.splitlines()]
+    assert rows == [[name, what] for name, (_module, what) in sorted(COMMANDS.items())]
 
 
 @pytest.mark.parametrize("arguments", [["nothing"], ["dev", "--port", "many"], ["dev", "--port", "65536"]])

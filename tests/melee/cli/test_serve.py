@@ -61,9 +61,9 @@ def test_any_wsgi_callable_is_served_from_the_folder_it_is_in(tmp_path: Path, mo
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
-        ("import nothing_like_it\n", "app.py:1: ModuleNotFoundError: No module named 'nothing_like_it'"),
-        ("raise SystemExit(0)\n", "app.py:1: SystemExit: 0"),
-        ("\n", "app.py defines no `app`; write `app = App(__name__)`"),
+        ("import nothing_like_it\napp = 1\n", "app.py:1: ModuleNotFoundError: No module named 'nothing_like_it'"),
+        ("raise SystemExit(0)\napp = 1\n", "app.py:1: SystemExit: 0"),
+        ("app = None\n", "app.py defines no `app`; write `app = App(__name__)`"),
     ],
 )
 def test_an_app_that_does_not_load_is_one_line_and_nothing_is_left(folder: Path, source: str, problem: str) -> None:

@@ -2,8 +2,9 @@
 
 from contextlib import closing
 from datetime import UTC, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
+import msgspec
 import pytest
 
 from melee import clock as melee_clock
@@ -14,7 +15,7 @@ from melee.objects.files import file_of
 from melee.objects.host import Host
 from melee.objects.loaded import state_in
 from melee.objects.registry import Registry
-from melee.objects.request import ObjectRef
+from melee.objects.request import Call, ObjectRef
 from tests.melee.objects.conftest import OpenHost
 
 
@@ -334,3 +335,26 @@ def test_a_timer_may_call_other_objects(open_host: OpenHost, clock: ManualClock)
     clock.move(1)
     host.fire_due()
     assert host.next_wake_at() == clock.now() + 5
+
+
+class Slow(Durable):
+    answers: ClassVar[list[object]] = []
+    answers_when_it_fired: ClassVar[list[int]] = []
+
+    def setup(self) -> None:
+        self.timer(after=1)
+
+    def hit(self) -> None:
+        self.storage.put("hit", True)
+
+    def on_timer(self) -> None:
+        self.answers_when_it_fired.append(len(self.answers))
+
+
+def test_whoever_has_been_answered_does_not_wait_for_a_timer(open_host: OpenHost, clock: ManualClock) -> None:
+    host = open_host(Slow)
+    Slow.get("a").hit()
+    clock.move(1)
+    host.run(Call("Slow", "b", "hit", msgspec.Raw(b"[]")), Slow.answers.append)
+    host.fire_due()
+    assert Slow.answers_when_it_fired == [1]

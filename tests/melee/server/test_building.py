@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,24 @@ def assert_no_process_is_left() -> None:
 def test_an_app_without_mistakes_has_its_handles_and_nothing_is_said(project: Project) -> None:
     asyncio.run(check_build(project))
     assert project.handles_file.is_file()
+
+
+def test_one_whose_handles_cannot_be_written_is_told_why(project: Project) -> None:
+    project.handles_file.parent.touch()
+    with pytest.raises(BadInput, match=r"\.melee: File exists$"):
+        asyncio.run(check_build(project))
+
+
+def test_one_that_is_no_app_any_longer_is_told_so(project: Project) -> None:
+    (project.folder / "app.py").unlink()
+    with pytest.raises(BadInput, match=r"is not an app: it has no app\.py"):
+        asyncio.run(check_build(project))
+
+
+def test_one_that_breaks_down_is_no_success(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "python", lambda *_arguments: [sys.executable, "-c", "raise SystemExit(3)"])
+    with pytest.raises(BadInput, match="the build step failed; the log says why"):
+        asyncio.run(check_build(project))
 
 
 def test_one_that_takes_too_long_is_ended(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
