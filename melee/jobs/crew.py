@@ -87,7 +87,11 @@ class Crew:
 
     def free(self) -> list[Executor]:
         """Those that can be given more, those with nothing to do first."""
-        able = [executor for executor in self.executors.values() if len(executor.frames) < _FRAMES_AT_ONCE]
+        able = [
+            executor
+            for executor in self.executors.values()
+            if len(executor.frames) < _FRAMES_AT_ONCE and not executor.reason
+        ]
         return sorted(able, key=lambda executor: len(executor.frames))
 
     def give(self, executor: Executor, claims: Sequence[Claim]) -> None:

@@ -75,7 +75,9 @@ class Station:
 
     def cut_off_gone(self, gone: set[int]) -> None:
         """Ends the jobs whose claims do not stand any more; `gone` names those that are not known to have ended."""
-        self._ready = deque(claim for claim in self._ready if claim.id not in gone)
+        for claim in [claim for claim in self._ready if claim.id in gone]:
+            self._ready.remove(claim)
+            self._ledger.drop(claim.id)
         for executor in self.crew.executors.values():
             running = self.crew.running(executor)
             if running and running[0].id in gone:

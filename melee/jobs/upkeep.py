@@ -11,6 +11,7 @@ LEASE_SECONDS = 30
 """How long a job is held for a worker that says nothing any more."""
 RENEW_SECONDS = 5
 REAP_SECONDS = 5
+COUNT_SECONDS = 60
 
 
 class Upkeep:
@@ -27,6 +28,7 @@ class Upkeep:
         self._renew_at = clock.elapsed() + RENEW_SECONDS
         self._reap_at = clock.elapsed()
         self._tick_at = clock.elapsed()
+        self._count_at = clock.elapsed()
         self._due_at: float | None = None
 
     @property
@@ -52,11 +54,16 @@ class Upkeep:
         left = store.reap()
         for job in left:
             log.job_reaped(job.name, job.id, job.status)
-        unknown = store.per_name().keys() - self._known
-        if unknown:
-            log.jobs_unknown(sorted(unknown))
-            self._known |= unknown
         return bool(left)
+
+    def speak_of_unknown(self, store: Store) -> None:
+        """Says, if it is time, which jobs are stored that no registered class runs; of each name once."""
+        if self._clock.elapsed() < self._count_at:
+            return
+        self._count_at = self._clock.elapsed() + COUNT_SECONDS
+        if unknown := sorted(store.per_name().keys() - self._known):
+            log.jobs_unknown(unknown)
+            self._known.update(unknown)
 
     def tick(self, store: Store) -> bool:
         """Enqueues the cron jobs whose time has come; returns whether it was time for one."""
@@ -69,9 +76,12 @@ class Upkeep:
         self._tick_at = self._elapsed_at(min(moments), store)
         return True
 
-    def is_due(self) -> bool:
-        """Whether a job that was queued for later has become due."""
-        return self._due_at is not None and self._clock.elapsed() >= self._due_at
+    def take_due(self) -> bool:
+        """Whether a job that was queued for later has become due since `look_ahead`; says so once."""
+        if self._due_at is None or self._clock.elapsed() < self._due_at:
+            return False
+        self._due_at = None
+        return True
 
     def look_ahead(self, store: Store) -> None:
         """Finds out when the next job that is queued for later becomes due."""

@@ -77,6 +77,7 @@ class Worker:
         self._write_at: float | None = None
         self._ends_at: float | None = None
         self._is_lost = False
+        self._signals: list[str] = []
 
     def run(self) -> None:
         """Returns when what runs has ended and is written down, or the grace time is over.
@@ -89,6 +90,7 @@ class Worker:
             self._selector.register(woken, selectors.EVENT_READ)
             while not self._is_over():
                 self._wait(woken)
+                self._heed_signals()
                 for station in self._stations:
                     station.cut_off_overdue()
                     station.hand_out()
@@ -115,7 +117,8 @@ class Worker:
                 woken.recv(4096)
             elif key.data is None:
                 self._look_at_bell()
-            else:
+            elif key.data in self._stations_by_pid:
+                # It may have been told a moment ago that this one has ended.
                 self._serve(key.data, events)
 
     def _wait_seconds(self) -> float:
@@ -219,8 +222,9 @@ class Worker:
             station.cut_off_gone(gone)
         if self._ends_at is not None:
             return
-        if self._upkeep.reap(store) | self._upkeep.tick(store) | self._upkeep.is_due():
+        if self._upkeep.reap(store) | self._upkeep.tick(store) | self._upkeep.take_due():
             self._news()
+        self._upkeep.speak_of_unknown(store)
         for station in self._stations:
             was_dry = station.is_dry
             station.claim(store, LEASE_SECONDS, self._name)
@@ -301,7 +305,7 @@ class Worker:
         with wakes, woken:
             wakes.setblocking(False)
             signal.set_wakeup_fd(wakes.fileno(), warn_on_full_buffer=False)
-            before = {number: signal.signal(number, self._stop) for number in (signal.SIGTERM, signal.SIGINT)}
+            before = {number: signal.signal(number, self._on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
             try:
                 yield woken
             finally:
@@ -309,10 +313,15 @@ class Worker:
                 for number, handler in before.items():
                     signal.signal(number, handler)
 
-    def _stop(self, number: int, _frame: object) -> None:
+    def _on_signal(self, number: int, _frame: object) -> None:
+        # The loop may be in the middle of something.
+        self._signals.append(signal.Signals(number).name)
+
+    def _heed_signals(self) -> None:
         """Claims nothing more, and ends when the jobs that run have; at once when it is told for the second time."""
-        log.job_worker_stops(signal.Signals(number).name)
-        now = self._clock.elapsed()
-        self._ends_at = now if self._ends_at is not None else now + self._grace_seconds
-        for station in self._stations:
-            station.stop()
+        while self._signals:
+            log.job_worker_stops(self._signals.pop(0))
+            now = self._clock.elapsed()
+            self._ends_at = now if self._ends_at is not None else now + self._grace_seconds
+            for station in self._stations:
+                station.stop()
