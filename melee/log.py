@@ -159,8 +159,9 @@ def timer_fired(name: str) -> None:
     _log.info(f"timer {name} -> on_timer")
 
 
-def timer_failed(name: str, error: BaseException) -> None:
-    _log.error(f"timer {name} -> on_timer raised; it is not tried again", exc_info=error)
+def timer_failed(name: str, error: BaseException, has_set_another: bool) -> None:
+    next_one = "the one it had set comes" if has_set_another else "it is not tried again"
+    _log.error(f"timer {name} -> on_timer raised; {next_one}", exc_info=error)
 
 
 def timer_waits(name: str, error: BaseException) -> None:

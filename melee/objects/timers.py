@@ -29,9 +29,16 @@ class DueTimer(NamedTuple):
         except KeyboardInterrupt:
             raise
         except BaseException as raised:  # noqa: BLE001 - whatever a timer raises, SystemExit too, the worker goes on
-            log.timer_failed(str(self.loaded.ref), raised)
+            log.timer_failed(str(self.loaded.ref), raised, self._has_set_another())
             error = f"{type(raised).__name__}: {log.described(raised)[0]}"
         self.loaded.record.end_timer(self.state, error)
+
+    def _has_set_another(self) -> bool:
+        """Whether `on_timer` has set the next timer by now."""
+        if self.loaded.is_lost:
+            return False
+        now = self.loaded.record.read()
+        return now.due_at is not None and now.times_set != self.state.times_set
 
 
 class Timers:

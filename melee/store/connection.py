@@ -212,6 +212,8 @@ def _translated(error: Exception, sql: str, problem: str) -> DatabaseError:
         (apsw.FullError, DatabaseFull),
         (apsw.BusyError, DatabaseLocked),
         (apsw.LockedError, DatabaseLocked),
+        # One that stands still in the middle of reading the WAL in.
+        (apsw.ProtocolError, DatabaseLocked),
         (apsw.AuthError, StatementRefused),
     ]
     kind = next((ours for theirs, ours in kinds if isinstance(error, theirs)), DatabaseError)

@@ -68,6 +68,9 @@ class RequestChild:
 
     async def begin(self, request: Request, body: Scratch | None) -> "Response":
         """Hands over a request; raises `NotTaken` when the child ended before."""
+        if self.state is ChildState.LEAVING:
+            # To ask for its replacement may have shown that its parent is gone.
+            raise NotTaken(self.pid)
         message, descriptors = request_message(request), [body.fileno()] if body else []
         try:
             sent = socket.send_fds(self._socket, [message], descriptors)

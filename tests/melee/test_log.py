@@ -54,7 +54,7 @@ def test_fields_stand_behind_the_words() -> None:
 
 def test_an_error_names_its_level_and_shows_its_traceback_below() -> None:
     stream = as_lines()
-    log.timer_failed("Stats/visits", raised())
+    log.timer_failed("Stats/visits", raised(), has_set_another=False)
     first, *trace = stream.getvalue().splitlines()
     assert first == (
         "error: timer Stats/visits -> on_timer raised; it is not tried again error=ValueError: no such day"

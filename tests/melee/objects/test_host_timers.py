@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from melee import clock as melee_clock
 from melee.clock import ManualClock
@@ -358,3 +359,32 @@ def test_whoever_has_been_answered_does_not_wait_for_a_timer(open_host: OpenHost
     host.run(Call("Slow", "b", "hit", msgspec.Raw(b"[]")), Slow.answers.append)
     host.fire_due()
     assert Slow.answers_when_it_fired == [1]
+
+
+class Raises(Durable):
+    def setup(self) -> None:
+        self.timer(after=0)
+
+    def begin(self, sets_first: bool) -> None:
+        self.storage.put("sets_first", sets_first)
+
+    def on_timer(self) -> None:
+        if self.storage.get("sets_first"):
+            self.timer(after=60)
+        raise ValueError("no route")
+
+
+@pytest.mark.parametrize(
+    ("sets_first", "words"), [(False, "it is not tried again"), (True, "the one it had set comes")]
+)
+def test_the_log_says_whether_a_timer_that_raised_comes_again(
+    open_host: OpenHost, clock: ManualClock, sets_first: bool, words: str
+) -> None:
+    host = open_host(Raises)
+    Raises.get("a").begin(sets_first)
+    with capture_logs() as lines:
+        host.fire_due()
+        clock.move(60)
+        fired = host.fire_due()
+    assert lines[-1]["event"] == f"timer Raises/a -> on_timer raised; {words}"
+    assert len(fired) == sets_first

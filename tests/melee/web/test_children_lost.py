@@ -201,6 +201,21 @@ def test_a_parent_that_hangs_up_is_noticed_when_it_is_asked() -> None:
     _with_parent(test)
 
 
+def test_a_child_that_is_taken_as_its_parent_ends_gets_no_request() -> None:
+    async def test(children: Children, parent: Channel) -> None:
+        ours = _fork(parent)
+        await children.loaded
+        # Nobody has heard of the end when the child is taken; to ask for its replacement shows it.
+        parent.close()
+        taken = await children.take()
+        assert children.lost.done()
+        with pytest.raises(NotTaken):
+            await begun(taken)
+        ours.close()
+
+    _with_parent(test)
+
+
 def _fork(parent: Channel) -> socket.socket:
     """Plays a parent that has loaded its app and forked its first child; returns that child's connection."""
     ours, theirs = socket.socketpair()
