@@ -124,4 +124,6 @@ class Executors:
 
 
 def _ending(exit_code: int) -> str:
-    return f"ended with {exit_code}" if exit_code >= 0 else f"was ended by {signal.strsignal(-exit_code)}"
+    if exit_code >= 0:
+        return f"ended with {exit_code}"
+    return f"was ended by signal {-exit_code} ({signal.strsignal(-exit_code)})"

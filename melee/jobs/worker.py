@@ -180,7 +180,9 @@ class Worker:
         """Ends every executor; what had not ended is queued again."""
         for station in self._stations:
             station.stop()
-            station.end()
+            if not self._executors.are_lost:
+                # Otherwise they have ended, and nobody knows whether one of their jobs was the reason.
+                station.end()
         self._executors.wait_for_all(_LAST_SECONDS)
         if given_back := self._ledger.given_back:
             log.jobs_given_back(given_back)
