@@ -1,5 +1,6 @@
 """`Job`, the class that users derive from, and how a job becomes a row and a row a job."""
 
+import inspect
 from typing import Any, ClassVar, cast
 
 import msgspec
@@ -56,6 +57,8 @@ def check_class(cls: type[Job]) -> None:
         raise DefinitionError(where, "its settings are written without an annotation, such as NAME = 'send_welcome'")
     if cls.run is Job.run:
         raise DefinitionError(where, "it has no run; write def run(self, resources)")
+    if inspect.isgeneratorfunction(cls.run) or inspect.isasyncgenfunction(cls.run):
+        raise DefinitionError(where, "its run has a yield, so that a call of it does nothing; leave that out")
     for setting, is_right, wanted in (
         ("PRIORITY", _is_int(cls.PRIORITY) and abs(cls.PRIORITY) < 2**31, "a whole number, such as 10 or -1"),
         ("MAX_ATTEMPTS", _is_int(cls.MAX_ATTEMPTS) and 1 <= cls.MAX_ATTEMPTS < 2**31, "a whole number above 0"),
@@ -73,7 +76,7 @@ def payload_of(job: Job) -> str:
     try:
         payload = msgspec.json.encode(job)
         msgspec.json.decode(payload, type=cls)
-    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError) as error:
+    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ShapeError(cls.__name__, f"its fields cannot be stored: {error}") from error
     return payload.decode()
 
@@ -82,7 +85,8 @@ def job_of(cls: type[Job], payload: str) -> Job:
     """The job that was stored; a `ShapeError` when what was stored no longer fits its class."""
     try:
         return msgspec.json.decode(payload, type=cls)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except Exception as error:
+        # A class may check its fields itself, and raise what it likes.
         problem = f"its payload does not fit {cls.__module__}.{cls.__qualname__}: {error}"
         raise ShapeError(cls.NAME, problem) from error
 
