@@ -61,8 +61,13 @@ class Executor:
         return self._clock.elapsed() - began_at if may_run else None
 
 
-def run_job(app: Any, cls: type[Job] | None, order: Order) -> tuple[str, bool] | None:
+def run_job(
+    app: Any, cls: type[Job] | None, order: Order, lets_through: tuple[type[BaseException], ...] = ()
+) -> tuple[str, bool] | None:
     """Runs a job to its end, in a context of the app.
+
+    Args:
+        lets_through: what is no failure of the job, but meant for the process that runs it.
 
     Returns why it failed, and whether that is final, since its payload does not fit its class; None when it is done.
     """
@@ -81,6 +86,8 @@ def run_job(app: Any, cls: type[Job] | None, order: Order) -> tuple[str, bool] |
                 if inspect.isawaitable(result):
                     # With a loop of its own: what one job leaves pending must not go on in the next.
                     asyncio.run(_awaited(result))
+        except lets_through:
+            raise
         except BaseException as error:  # noqa: BLE001 - whatever the job does, another one is next
             log.job_failed(order.name, order.attempt, error)
             message, trace = log.described(error)

@@ -67,6 +67,18 @@ class Stats(Durable):
     def total(self, days=(1, 2)):
         ...
 """,
+    "lib/mail.py": """
+from app import app
+from melee import Job
+
+
+class Mail(Job):
+    def run(self, resources):
+        app.jobs.enqueue(Mail())
+
+
+app.jobs.cron("8 o'clock", Mail())
+""",
     "db/001_notes.sql": "CREATE TABLE notes (text TEXT);\n",
     "db/objects/stats/001_days.sql": "CREATE TABLE days (views INTEGER);\n",
     "db/objects/statz/001_days.sql": "CREATE TABLE days (views INTEGER);\n",
@@ -83,6 +95,8 @@ FOUND = [
     ("app.py", "asyncio.create_task", guide.ASYNC_TASKS),
     ("app.py", "txt", guide.MIGRATIONS),
     ("db/objects/statz/001_days.sql", "CREATE", guide.MIGRATIONS),
+    ("lib/mail.py", "class Mail", guide.JOBS),
+    ("lib/mail.py", '"8 o', guide.CRON),
     ("lib/stats.py", "day)", guide.METHODS),
     ("lib/stats.py", "app.db", guide.STORAGE),
     ("lib/stats.py", "async def", guide.METHODS),
