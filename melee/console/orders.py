@@ -6,7 +6,7 @@ from melee.console.jobs import opened_store
 from melee.errors import MeleeError
 from melee.jobs.store import Store
 from melee.project import Project
-from melee.words import visible
+from melee.words import shortened, visible
 
 
 def retry_all(store: Store) -> str:
@@ -38,7 +38,7 @@ def carried_out(project: Project, order: Callable[[Store], str]) -> str:
         with opened_store(project) as connection, connection.database.transaction():
             return order(connection.jobs)
     except (MeleeError, OSError) as error:
-        return f"Nothing was done. {type(error).__name__}: {visible(str(error))}"
+        return f"Nothing was done. {type(error).__name__}: {visible(shortened(str(error)))}"
 
 
 def _not_failed(store: Store, id: int) -> str:

@@ -19,15 +19,29 @@ function change(old, fresh) {
   let at = old.firstChild
   for (const child of [...fresh.childNodes]) {
     const same = child.id ? known.get(child.id) : at && !at.id && at.nodeName === child.nodeName ? at : undefined
+    // What moves loses its focus, so what stands in the way goes instead.
+    while (same && at && same !== at && !at.id) at = without(at)
     if (same && same === at) at = at.nextSibling
     else old.insertBefore(same ?? child, at)
     if (same) change(same, child)
   }
-  while (at) {
-    const gone = at
-    at = at.nextSibling
-    gone.remove()
-  }
+  while (at) at = without(at)
+}
+
+function without(node) {
+  const next = node.nextSibling
+  node.remove()
+  return next
+}
+
+// What has the focus, or else the first row in view, stays where it is on the screen, whatever comes or goes above it.
+function steadily(changes) {
+  const seen = [document.activeElement, ...document.querySelectorAll("main :is(h2, tr[id], li[id])")]
+    .map(element => [element, element.getBoundingClientRect()])
+    .filter(([element, box]) => element !== document.body && box.bottom > 0 && box.top < innerHeight)
+  changes()
+  const stayed = seen.find(([element]) => element.isConnected)
+  if (stayed) scrollBy(0, stayed[0].getBoundingClientRect().top - stayed[1].top)
 }
 
 async function fetched(url, options) {
@@ -35,7 +49,9 @@ async function fetched(url, options) {
     const answer = await fetch(url, { ...options, signal: AbortSignal.timeout(PATIENCE_MS) })
     if (!answer.ok) throw new Error(`status ${answer.status}`)
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html")
-    for (const part of CHANGING) change(document.querySelector(part), fresh.querySelector(part))
+    steadily(() => {
+      for (const part of CHANGING) change(document.querySelector(part), fresh.querySelector(part))
+    })
     connection.textContent = ""
     return fresh
   } catch {
