@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, tzinfo
 from pathlib import Path
@@ -30,6 +30,7 @@ Logger = FilteringBoundLogger
 """What `self.log` of an object is: `info`, `warning`, `error` with words and fields."""
 
 _Event = MutableMapping[str, Any]
+_listeners: list[Callable[[str, str], None]] = []
 
 
 def described(error: BaseException) -> tuple[str, str]:
@@ -54,6 +55,12 @@ def to_json(stream: IO[str] | None = None) -> None:
     _configure(stream or sys.stdout, logging.INFO, structlog.processors.JSONRenderer(ensure_ascii=False))
 
 
+def also_to(listener: Callable[[str, str], None]) -> None:
+    """Gives `listener`, too, whatever this process logs from now on: the level, such as `warning`, and the text as
+    `to_lines` writes it. It is called by the thread that logs."""
+    _listeners.append(listener)
+
+
 def to_standard_output() -> None:
     """Lines for a person when standard output is a terminal, JSON otherwise: so do all the processes of a server."""
     if sys.stdout.isatty():
@@ -69,6 +76,7 @@ def _configure(stream: IO[str], level: int, render: Any) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             _with_traceback,
+            _told,
             render,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
@@ -107,6 +115,12 @@ def _with_traceback(_logger: Any, _name: str, event: _Event) -> _Event:
     if error:
         message, event["traceback"] = described(error)
         event["error"] = f"{type(error).__name__}: {message}"
+    return event
+
+
+def _told(logger: Any, name: str, event: _Event) -> _Event:
+    for listener in _listeners:
+        listener(event["level"], _as_line(logger, name, event))
     return event
 
 

@@ -23,6 +23,7 @@ from melee.cli.listening import listen, url_of
 from melee.cli.reloading import Sources, Stop, begin_anew, inherited_descriptors
 from melee.cli.words import visible
 from melee.clock import SystemClock
+from melee.console.console import Console
 from melee.errors import BadInput
 from melee.objects.host import Host
 from melee.objects.hosting import hosted
@@ -155,7 +156,7 @@ def _answering(app: _WsgiApp, host: str, listener: socket.socket, stop: Stop) ->
     is sent, unless it is time to stop."""
     debugged = DebuggedApplication(app, evalex=True)
     debugged.trusted_hosts.append(host)
-    under_way = _UnderWay(debugged)
+    under_way = _UnderWay(Console(debugged, app, host))
     server = make_server(host, listener.getsockname()[1], under_way, threaded=True, fd=listener.fileno())
     threading.Thread(target=server.serve_forever, args=(_POLL_SECONDS,), daemon=True).start()
     try:

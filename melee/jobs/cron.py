@@ -25,6 +25,10 @@ class Schedule:
     Args:
         expression: such as `"0 8 * * MON-FRI"`.
 
+    Attributes:
+        fields: the expression without its zone.
+        zone: the zone; printed as `Europe/Paris`, `UTC` or `UTC+01:00`.
+
     Raises:
         DefinitionError: it is none, or never matches.
     """
@@ -32,10 +36,10 @@ class Schedule:
     def __init__(self, expression: str) -> None:
         self.expression = expression
         zoned = _ZONE.fullmatch(expression.strip())
-        self._zone = _zone(zoned[1], expression) if zoned else UTC
-        self._fields = (zoned[2] if zoned else expression).strip()
-        if len(self._fields.split()) != 5:
-            raise _refused(expression, f"it has {len(self._fields.split())} fields, and five are wanted")
+        self.zone = _zone(zoned[1], expression) if zoned else UTC
+        self.fields = (zoned[2] if zoned else expression).strip()
+        if len(self.fields.split()) != 5:
+            raise _refused(expression, f"it has {len(self.fields.split())} fields, and five are wanted")
         try:
             self.next_after(0)
         except CronSimError as error:
@@ -45,7 +49,7 @@ class Schedule:
 
     def next_after(self, moment: float) -> float:
         """The first match later than a moment; both in epoch seconds."""
-        return next(CronSim(self._fields, datetime.fromtimestamp(moment, self._zone))).timestamp()
+        return next(CronSim(self.fields, datetime.fromtimestamp(moment, self.zone))).timestamp()
 
 
 @dataclass(frozen=True)
