@@ -7,6 +7,7 @@ from melee.builder import guide
 from melee.builder.source import Finding
 from melee.clock import SystemClock
 from melee.errors import DatabaseError, MigrationError, StatementRefused
+from melee.jobs.sqlite_store import SqliteStore
 from melee.objects.record import Record
 from melee.objects.request import ObjectRef, underscored
 from melee.store.connection import Connection
@@ -69,6 +70,8 @@ class Migrated:
             self._number = migration.number
         if self.owner.class_name:
             Record(self.connection, SystemClock()).create(ObjectRef(self.owner.class_name, "any"))
+        else:
+            SqliteStore(database, SystemClock()).create()
 
 
 def _finding(error: MigrationError, folder: Path) -> Finding:
