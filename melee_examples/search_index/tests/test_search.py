@@ -75,6 +75,7 @@ def test_a_job_that_runs_twice_does_no_harm(app: AppUnderTest) -> None:
     app.jobs.enqueue(app.jobs.classes["reindex_product"](product_id=tea))
     app.jobs.run_pending()
     assert finds(app, "tea") == ["Tea"]
+    assert app.jobs.waiting() == []
     # --8<-- [end:twice]
 
 
