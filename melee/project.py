@@ -122,18 +122,20 @@ class Project:
     Args:
         folder: holds `app.py`.
         data: where databases live; default: `data/` in `folder`.
+        given_url: takes the place of `DATABASE_URL` of the environment; empty for SQLite, whatever that says.
     """
 
     folder: Path
     data: Path
+    given_url: str | None = None
 
     @classmethod
-    def at(cls, folder: Path, data: Path | None = None) -> "Project":
+    def at(cls, folder: Path, data: Path | None = None, given_url: str | None = None) -> "Project":
         """The app in `folder`; raises `NotAnApp` when there is no `app.py`."""
         folder = folder.resolve()
         if not (folder / "app.py").is_file():
             raise NotAnApp(str(folder), "it has no app.py; name the folder of an app, or go there")
-        return cls(folder, (data or folder / "data").resolve())
+        return cls(folder, (data or folder / "data").resolve(), given_url)
 
     @cached_property
     def config(self) -> Config:
@@ -150,7 +152,7 @@ class Project:
         Raises:
             BadConfig: the variable names something else.
         """
-        url = os.environ.get("DATABASE_URL", "")
+        url = os.environ.get("DATABASE_URL", "") if self.given_url is None else self.given_url
         if url and not url.startswith(("postgres://", "postgresql://")):
             problem = "it is no URL of Postgres; write one such as postgresql://user@host/name, or unset it for SQLite"
             raise BadConfig("DATABASE_URL", problem)

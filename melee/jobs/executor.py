@@ -61,8 +61,17 @@ class Executor:
         return self._clock.elapsed() - began_at
 
 
-def run_job(app: Any, cls: type[Job] | None, order: Order, runner: asyncio.Runner) -> tuple[str, bool] | None:
+def run_job(
+    app: Any,
+    cls: type[Job] | None,
+    order: Order,
+    runner: asyncio.Runner,
+    lets_through: tuple[type[BaseException], ...] = (),
+) -> tuple[str, bool] | None:
     """Runs a job to its end, in a context of the app.
+
+    Args:
+        lets_through: what is no failure of the job, but meant for the process that runs it.
 
     Returns why it failed, and whether that is final, since its payload does not fit its class; None when it is done.
     """
@@ -80,6 +89,8 @@ def run_job(app: Any, cls: type[Job] | None, order: Order, runner: asyncio.Runne
                 result = job.run(Resources(app, logger))
                 if inspect.isawaitable(result):
                     runner.run(_awaited(result))
+        except lets_through:
+            raise
         except BaseException as error:  # noqa: BLE001 - whatever the job does, another one is next
             log.job_failed(order.name, order.attempt, error)
             message, trace = log.described(error)

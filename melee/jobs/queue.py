@@ -125,6 +125,24 @@ class Jobs:
         """Queues every failed job again, with all its attempts, but for those whose unique key a newer job holds."""
         return self._store().retry_failed()
 
+    def run_pending(self) -> int:
+        """Runs what is due, in this process, one job after the other: what a worker would have done by now. Returns how
+        many ran.
+
+        It is for tests, and for an app that has no worker, with `[jobs] workers = 0`. Jobs that the jobs enqueue run,
+        too, if they are due; so do cron jobs whose time has come, and jobs that were being run when their process was
+        killed, an hour after they began. One that raises is logged, and stored with its pause, as a worker does it.
+        `TIMEOUT` is not kept to, since there is no process to end.
+
+        Raises:
+            DatabaseLocked: on SQLite, inside `app.db.transaction()`.
+            RuntimeError: jobs enqueue jobs that are due at once, without end; or this is called outside a request.
+        """
+        # Few processes of an app do this, and it needs what runs jobs.
+        from melee.jobs.pending import run_pending
+
+        return run_pending(self.classes, self.cron_jobs, self._store)
+
     def queues(self) -> list[str]:
         """The queues of the registered classes."""
         return sorted({cls.QUEUE for cls in self.classes.values()})
