@@ -122,12 +122,14 @@ def test_a_second_try_sends_the_same_links_with_the_same_key(
 def test_while_a_digest_fails_the_next_morning_adds_no_second_one(
     app: AppUnderTest, service: MailService
 ) -> None:
+    from jobs.send_digest import SendDigest
+
     share(app, "tea")
     service.behave = lambda _key: "fail"
     for day in (2, 3):
         app.clock.move_to(paris(day))
         assert app.jobs.run_pending() == 1
-    assert len(app.jobs.enqueued(app.jobs.classes["send_digest"])) == 1
+    assert app.jobs.enqueued(SendDigest) == [SendDigest(period="daily")]
 
 
 def test_a_digest_that_failed_for_good_is_sent_the_next_morning(

@@ -70,9 +70,11 @@ def test_a_product_that_is_withdrawn_is_not_found_though_a_change_was_queued(
 
 # --8<-- [start:twice]
 def test_a_job_that_runs_twice_does_no_harm(app: AppUnderTest) -> None:
+    from jobs.search import ReindexProduct
+
     tea = add(app, "Tea")
     app.jobs.run_pending()
-    app.jobs.enqueue(app.jobs.classes["reindex_product"](product_id=tea))
+    app.jobs.enqueue(ReindexProduct(product_id=tea))
     app.jobs.run_pending()
     assert finds(app, "tea") == ["Tea"]
     assert app.jobs.waiting() == []

@@ -23,9 +23,12 @@ def test_whoever_signs_up_is_welcomed(app: AppUnderTest, service: MailService) -
 
 # --8<-- [start:enqueued]
 def test_a_job_waits_for_each_who_signs_up(app: AppUnderTest) -> None:
+    # Only while the app is there can its modules be imported.
+    from jobs.send_welcome import SendWelcome
+
     for name in ("ada", "bob"):
         sign_up(app, f"{name}@example.org")
-    first, second = app.jobs.enqueued(app.jobs.classes["send_welcome"])
+    first, second = app.jobs.enqueued(SendWelcome)
     assert first.user_id != second.user_id
     # --8<-- [end:enqueued]
 
@@ -124,9 +127,11 @@ def test_a_mail_that_fails_five_times_is_failed_and_kept(
 def test_a_mail_that_fails_does_not_hold_up_the_others(
     app: AppUnderTest, service: MailService, people: list[str]
 ) -> None:
+    from jobs.send_welcome import SendWelcome
+
     for name in people:
         sign_up(app, f"{name}@example.org")
-    [first, _second] = app.jobs.enqueued(app.jobs.classes["send_welcome"])
+    [first, _second] = app.jobs.enqueued(SendWelcome)
     bad = f"welcome-{first.user_id}"
     service.behave = lambda key: "fail" if key == bad else "send"
 
