@@ -13,9 +13,12 @@ LONGEST_TITLE, LONGEST_URL = 200, 2_000
 SHOWN = 50
 
 # --8<-- [start:cron]
+WORKING_DAYS = "CRON_TZ=Europe/Paris 0 8 * * MON-FRI"
+MONDAYS = "CRON_TZ=+01:00 30 7 * * MON"
+
 app = App(__name__)
-app.jobs.cron("CRON_TZ=Europe/Paris 0 8 * * MON-FRI", SendDigest(period="daily"))
-app.jobs.cron("CRON_TZ=+01:00 0 8 * * MON", SendDigest(period="weekly"))
+app.jobs.cron(WORKING_DAYS, SendDigest(period="daily"))
+app.jobs.cron(MONDAYS, SendDigest(period="weekly"))
 # --8<-- [end:cron]
 app.config["MAX_CONTENT_LENGTH"] = 16 * 1024
 

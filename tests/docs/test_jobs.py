@@ -231,7 +231,7 @@ def test_a_transaction_that_is_given_up_leaves_no_job(app: AppUnderTest) -> None
 def test_a_flood_of_high_priority_starves_the_low_until_it_ends(app: AppUnderTest) -> None:
     app.jobs.enqueue(note(app, "low"))
     app.clock.move(3600)
-    app.jobs.enqueue(app.jobs.classes["high"](left=200))  # type: ignore[call-arg]
+    app.jobs.enqueue(app.jobs.classes["high"](left=200))
     app.jobs.run_pending()
     assert ran(app) == ["high"] * 201 + ["low"]
 

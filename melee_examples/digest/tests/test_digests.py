@@ -76,7 +76,7 @@ def test_in_summer_the_daily_one_follows_the_clocks_and_the_weekly_one_does_not(
         for subject in service.subjects[before:]:
             sent[subject.split()[1]] = f"{minute // 60:02}:{minute % 60:02} UTC"
 
-    assert sent == {"daily": "06:00 UTC", "weekly": "07:00 UTC"}
+    assert sent == {"daily": "06:00 UTC", "weekly": "06:30 UTC"}
     # --8<-- [end:summer]
 
 
