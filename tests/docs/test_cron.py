@@ -13,7 +13,8 @@ from melee.clock import ManualClock
 from melee.errors import DefinitionError
 from melee.jobs.cron import Schedule
 from melee.testing import AppUnderTest
-from snippets.cron.nights import NIGHTS, table
+from snippets.cron.nights import NIGHTS
+from snippets.cron.table import table
 from tests.conftest import write_app
 from tests.examples.copied import ROOT
 
@@ -64,7 +65,7 @@ def next_after(expression: str, moment: datetime) -> datetime:
 @pytest.mark.parametrize("place", NIGHTS)
 def test_a_table_of_the_nights_is_what_the_code_says_today(place: str) -> None:
     shown = (ROOT / "snippets" / "cron" / f"{place}.md").read_text(encoding="utf-8")
-    assert shown == table(place), "run python -m snippets.cron.nights"
+    assert shown == table(place), "run python -m snippets.cron.table"
 
 
 def test_the_page_shows_each_table() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.request import Request
 
 import pytest
 
@@ -15,7 +16,9 @@ from melee.clock import SystemClock
 from melee.jobs.opened import open_jobs
 from melee.jobs.store import NewJob
 from melee.project import Project
+from melee_examples.welcome.tests.mail_service import mail_service
 from tests.conftest import write_app
+from tests.examples.copied import ROOT, copy_of, melee_dev, page
 from tests.melee.gate import WAIT_AT, Gate
 
 pytestmark = pytest.mark.slow
@@ -52,11 +55,11 @@ class Leave(Job):
 
 
 @contextmanager
-def working(folder: Path) -> Iterator[None]:
+def working(folder: Path, **environment: str) -> Iterator[None]:
     """Inside, a worker works on the app's jobs."""
     command = [sys.executable, "-m", "melee.jobs", str(folder)]
-    environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    given = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=given | environment) as process:
         try:
             assert process.stdout
             assert "job worker works" in process.stdout.readline()
@@ -100,3 +103,13 @@ def test_what_a_job_leaves_in_memory_the_next_one_in_its_executor_may_find(folde
         with working(folder):
             gate.reached().close()
         opened.close()
+
+
+def test_what_is_enqueued_under_melee_dev_waits_until_a_worker_comes(tmp_path: Path) -> None:
+    copied = copy_of(ROOT / "melee_examples" / "welcome", tmp_path)
+    with mail_service() as service:
+        with melee_dev(copied) as url:
+            assert "on its way" in page(Request(f"{url}signup", b"email=ada@example.org"))
+        assert service.mails == {}
+        with working(copied, MAIL_URL=service.url):
+            assert service.wait_until(lambda: len(service.mails) == 1)
