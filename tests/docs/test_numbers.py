@@ -22,6 +22,7 @@ from melee.processes.supervisor import PAUSE_SECONDS_AT_MOST
 from melee.project import Config, JobsConfig, ObjectsConfig, ServerConfig, WebConfig
 from melee.server.wakeups import AHEAD_SECONDS
 from melee.store.connection import BUSY_SECONDS
+from melee.testing import COMMIT_POINTS
 from melee.web.body import BODY_BYTES_AT_MOST
 from melee.web.limits import CONNECTIONS_AT_MOST, HEADER_BYTES_AT_MOST, URL_BYTES_AT_MOST
 from melee.web.scratch import SCRATCH_BYTES_AT_MOST
@@ -115,6 +116,7 @@ PORT = next(option.default for option in serve.params if option.name == "port")
         (CHOICE, f"| {WEB.budget_seconds} seconds | it holds up"),
         (CHOICE, f"one of {WEB.slots} slots is held"),
         ("guide/testing.md", f"before {datetime.fromtimestamp(ManualClock().now(), UTC):%-d %B %Y} until you move it"),
+        ("guide/testing.md", f"There are [{ {6: 'six'}[len(COMMIT_POINTS)] } such moments]"),
         ("examples/welcome.md", f"five tries, about {MINUTES_OF_ALL_TRIES} minutes"),
         (BACKGROUND, f"In a test, {SIGNUPS} people sign up"),
         ("guide/database.md", f"for up to {BUSY_SECONDS} seconds"),

@@ -9,6 +9,18 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
+def sends(_key: str) -> str:
+    return "send"
+
+
+def sends_late(_key: str) -> str:
+    return "send late"
+
+
+def fails(_key: str) -> str:
+    return "fail"
+
+
 class MailService(ThreadingHTTPServer):
     """A service that sends one mail for each idempotency key.
 
@@ -27,7 +39,7 @@ class MailService(ThreadingHTTPServer):
 
     def __init__(self, port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), Answer)
-        self.behave: Callable[[str], str] = lambda _key: "send"
+        self.behave: Callable[[str], str] = sends
         self.mails: dict[str, str] = {}
         self.asked = Counter[str]()
         self.subjects: list[str] = []

@@ -6,7 +6,7 @@ from typing import Any
 from melee.testing import AppUnderTest
 
 from .conftest import paris, share
-from .mail_service import MailService
+from .mail_service import MailService, fails, sends, sends_late
 
 
 # --8<-- [start:morning]
@@ -100,14 +100,14 @@ def test_a_second_try_sends_the_same_links_with_the_same_key(
     app: AppUnderTest, service: MailService, monkeypatch: Any
 ) -> None:
     share(app, "tea")
-    service.behave = lambda _key: "send late"
+    service.behave = sends_late
     app.clock.move_to(paris(day=2))
     with monkeypatch.context() as hurry:
         hurry.setattr("jobs.send_digest.MAIL_SECONDS", 0.5)
         assert app.jobs.run_pending() == 1
     share(app, "pots")
 
-    service.behave = lambda _key: "send"
+    service.behave = sends
     app.clock.move(5)
     assert app.jobs.run_pending() == 1
     assert len(service.mails) == 1
@@ -125,7 +125,7 @@ def test_while_a_digest_fails_the_next_morning_adds_no_second_one(
     from jobs.send_digest import SendDigest
 
     share(app, "tea")
-    service.behave = lambda _key: "fail"
+    service.behave = fails
     for day in (2, 3):
         app.clock.move_to(paris(day))
         assert app.jobs.run_pending() == 1
@@ -136,14 +136,14 @@ def test_a_digest_that_failed_for_good_is_sent_the_next_morning(
     app: AppUnderTest, service: MailService
 ) -> None:
     share(app, "tea")
-    service.behave = lambda _key: "fail"
+    service.behave = fails
     app.clock.move_to(paris(day=2))
     for seconds in (0, 5, 20, 80, 320):
         app.clock.move(seconds)
         assert app.jobs.run_pending() == 1
     share(app, "pots")
 
-    service.behave = lambda _key: "send"
+    service.behave = sends
     for day in (3, 4):
         app.clock.move_to(paris(day))
         assert app.jobs.run_pending() == 1

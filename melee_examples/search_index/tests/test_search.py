@@ -51,7 +51,11 @@ def test_a_withdrawal_overtakes_a_flood_of_changes(
     products = [add(app, f"Tea {number}") for number in range(100)]
     withdraw(app, products[50])
     touched: list[int] = []
-    monkeypatch.setattr("jobs.search.forget", lambda _db, id: touched.append(id))
+
+    def forget(_db: Any, product: int) -> None:
+        touched.append(product)
+
+    monkeypatch.setattr("jobs.search.forget", forget)
 
     assert app.jobs.run_pending() == 101
     assert touched[0] == products[50]

@@ -9,6 +9,22 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
+def sends(_key: str) -> str:
+    return "send"
+
+
+def sends_late(_key: str) -> str:
+    return "send late"
+
+
+def fails(_key: str) -> str:
+    return "fail"
+
+
+def hangs(_key: str) -> str:
+    return "hang"
+
+
 class MailService(ThreadingHTTPServer):
     """A service that sends one mail for each idempotency key.
 
@@ -26,7 +42,7 @@ class MailService(ThreadingHTTPServer):
 
     def __init__(self, port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), Answer)
-        self.behave: Callable[[str], str] = lambda _key: "send"
+        self.behave: Callable[[str], str] = sends
         self.mails: dict[str, str] = {}
         self.asked = Counter[str]()
         self.hung, self.closing = threading.Event(), threading.Event()

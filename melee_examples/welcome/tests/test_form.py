@@ -4,7 +4,7 @@ import pytest
 from melee.testing import AppUnderTest
 
 from .conftest import emails, sign_up
-from .mail_service import MailService
+from .mail_service import MailService, hangs
 
 
 def test_whoever_signs_up_is_thanked(app: AppUnderTest) -> None:
@@ -19,7 +19,7 @@ def test_whoever_signs_up_is_thanked(app: AppUnderTest) -> None:
 def test_the_visitor_does_not_wait_for_the_mail_service(
     app: AppUnderTest, service: MailService
 ) -> None:
-    service.behave = lambda _key: "hang"
+    service.behave = hangs
     assert sign_up(app, "ada@example.org").status_code == 201
     assert not service.asked
 

@@ -6,7 +6,7 @@ import pytest
 from melee.testing import AppUnderTest
 
 from .conftest import emails, sign_up
-from .mail_service import MailService
+from .mail_service import MailService, fails, sends, sends_late
 
 
 # --8<-- [start:signup]
@@ -54,7 +54,7 @@ def test_a_user_whose_job_cannot_be_stored_is_no_user(
 def test_a_mail_that_fails_is_tried_again_after_5_and_20_seconds(
     app: AppUnderTest, service: MailService
 ) -> None:
-    service.behave = lambda _key: "fail"
+    service.behave = fails
     sign_up(app, "ada@example.org")
     assert app.jobs.run_pending() == 1
     for seconds in (5, 20):
@@ -63,7 +63,7 @@ def test_a_mail_that_fails_is_tried_again_after_5_and_20_seconds(
         app.clock.move(0.1)
         assert app.jobs.run_pending() == 1
 
-    service.behave = lambda _key: "send"
+    service.behave = sends
     app.clock.move(80)
     assert app.jobs.run_pending() == 1
     assert list(service.mails.values()) == ["ada@example.org"]
@@ -74,7 +74,7 @@ def test_a_mail_that_fails_is_tried_again_after_5_and_20_seconds(
 def test_every_try_has_the_key_of_its_user_and_no_other(
     app: AppUnderTest, service: MailService
 ) -> None:
-    service.behave = lambda _key: "fail"
+    service.behave = fails
     for name in ("ada", "bob"):
         sign_up(app, f"{name}@example.org")
     for seconds in (0, 5):
@@ -88,14 +88,14 @@ def test_every_try_has_the_key_of_its_user_and_no_other(
 def test_a_mail_that_was_sent_twice_arrives_once(
     app: AppUnderTest, service: MailService, monkeypatch: Any
 ) -> None:
-    service.behave = lambda _key: "send late"
+    service.behave = sends_late
     sign_up(app, "ada@example.org")
     with monkeypatch.context() as hurry:
         hurry.setattr("jobs.send_welcome.MAIL_SECONDS", 0.5)
         assert app.jobs.run_pending() == 1
     assert service.hung.wait(timeout=30)
 
-    service.behave = lambda _key: "send"
+    service.behave = sends
     app.clock.move(5)
     assert app.jobs.run_pending() == 1
     assert list(service.mails.values()) == ["ada@example.org"]
@@ -106,7 +106,7 @@ def test_a_mail_that_was_sent_twice_arrives_once(
 def test_a_mail_that_fails_five_times_is_failed_and_kept(
     app: AppUnderTest, service: MailService
 ) -> None:
-    service.behave = lambda _key: "fail"
+    service.behave = fails
     sign_up(app, "ada@example.org")
     for seconds in (0, 5, 20, 80, 320):
         app.clock.move(seconds)
@@ -116,7 +116,7 @@ def test_a_mail_that_fails_five_times_is_failed_and_kept(
     assert (job.status, job.attempts) == ("failed", 5)
     assert "it answered 500" in (job.last_error or "")
 
-    service.behave = lambda _key: "send"
+    service.behave = sends
     app.jobs.retry_failed()
     assert app.jobs.run_pending() == 1
     assert list(service.mails.values()) == ["ada@example.org"]
