@@ -28,6 +28,8 @@ _TRANSACTION = (apsw.SQLITE_TRANSACTION, apsw.SQLITE_SAVEPOINT)
 _ATTACH = (apsw.SQLITE_ATTACH, apsw.SQLITE_DETACH)
 _READING_PRAGMAS = {"foreign_key_check", "foreign_key_list", "integrity_check", "quick_check"}
 _READING_PRAGMAS |= {"index_info", "index_list", "index_xinfo", "table_info", "table_list", "table_xinfo"}
+# What a full-text search asks for by itself.
+_READING_PRAGMAS |= {"data_version"}
 # Until the transaction ends only, for migrations that rebuild a table.
 _HARMLESS_PRAGMAS = _READING_PRAGMAS | {"defer_foreign_keys"}
 _NAME_AT_THE_END = re.compile(r"(?:: | named )(\S+)$")
