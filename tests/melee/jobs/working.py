@@ -218,7 +218,7 @@ class Working:
         self.process.kill()
         self.process.wait()
         if error:
-            error.add_note(self.output.read_text())
+            error.add_note(self.output.read_text()[-10_000:])
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
