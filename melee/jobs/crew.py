@@ -40,7 +40,8 @@ class Executor:
     Attributes:
         claims: what it was given, in order, without what it has answered for; None for what was taken back.
         answered: how many jobs it has answered for.
-        is_held_back: whether it begins nothing more before it has answered for all it was given.
+        frames: the number of the last job of each, in order.
+        limit: it begins no job after this one before it has answered for all it was given; None for no limit.
         is_killed: whether its end was asked for.
         doomed: which of its jobs it is killed for, and why; (0, "") when that is for none of them.
     """
@@ -54,7 +55,7 @@ class Executor:
     failed: set[int] = field(default_factory=set)
     answered: int = 0
     unsent: bytearray = field(default_factory=bytearray)
-    is_held_back: bool = False
+    limit: int | None = None
     is_killed: bool = False
     doomed: tuple[int, str] = (0, "")
 
@@ -102,13 +103,13 @@ class Crew:
         able = [
             executor
             for executor in self.executors.values()
-            if len(executor.frames) < _FRAMES_AT_ONCE and not executor.is_held_back and not executor.is_killed
+            if len(executor.frames) < _FRAMES_AT_ONCE and executor.limit is None and not executor.is_killed
         ]
         return sorted(able, key=lambda executor: len(executor.frames))
 
     def give(self, executor: Executor, claims: Sequence[Claim]) -> None:
         executor.claims.extend(claims)
-        executor.frames.append(len(claims))
+        executor.frames.append(executor.answered + len(executor.claims))
         self._send(executor, Run([Order(claim.id, claim.name, claim.payload, claim.attempt) for claim in claims]))
 
     def hear(self, executor: Executor) -> bool:
@@ -120,9 +121,10 @@ class Crew:
                 if claim := executor.claims[message.number - executor.answered - 1]:
                     self._outcomes.raised(claim, message.error, message.is_final)
             else:
-                executor.frames.popleft()
-                self._learn(executor, message.seconds)
-                self._answered(executor, [seconds is not None for seconds in message.seconds])
+                unanswered = executor.frames.popleft() - executor.answered
+                seconds = message.seconds[len(message.seconds) - unanswered :]
+                self._learn(executor, seconds)
+                self._answered(executor, [duration is not None for duration in seconds])
         return messages is not None
 
     def send_the_rest(self, executor: Executor) -> None:
@@ -149,9 +151,16 @@ class Crew:
         return min((claim_and_seconds[1] if claim_and_seconds else 0 for claim_and_seconds in running), default=0)
 
     def take_back(self, executor: Executor) -> list[Claim]:
-        """Takes from an executor what it has not begun, which is all that comes after what it is running."""
-        begun = self._board.stop_after_begun(executor.line)
-        executor.is_held_back = True
+        """Takes from an executor what it has not begun, which is all that comes after what it is running. What came
+        before that has ended, and is known from now on."""
+        ended = self._board.read(executor.line)[1]
+        # It says that a job failed before the board says that it ended.
+        self._hear_all(executor)
+        if executor.limit is None:
+            self._answered(executor, [True] * (ended - executor.answered))
+        if executor.limit is not None or not executor.claims:
+            return []
+        executor.limit, begun = self._board.stop_after_begun(executor.line)
         kept = max(begun - executor.answered, 0)
         taken = [claim for claim in islice(executor.claims, kept, None) if claim]
         executor.claims = deque([*islice(executor.claims, kept), *[None] * (len(executor.claims) - kept)])
@@ -174,22 +183,29 @@ class Crew:
         Returns whether it had ever begun a job.
         """
         executor = self.executors.pop(pid)
-        while select.select([executor.connection], [], [], 0)[0] and self.hear(executor):
-            pass
+        self._hear_all(executor)
         begun, ended, _began_at = self._board.read(executor.line)
+        if executor.limit is not None:
+            # Beyond that a job counts as ended when it did not run.
+            ended = min(ended, executor.limit)
         if begun in executor.failed:
             # It had said so, and not yet written it on the board.
             ended = begun
         self._answered(executor, [True] * (ended - executor.answered))
-        if begun > ended and executor.claims and (claim := executor.claims[0]):
+        if begun == ended + 1 and executor.claims and (claim := executor.claims[0]):
             number, why = executor.doomed
             if number == begun or not executor.is_killed:
                 self._outcomes.cut_off(claim, why or reason)
-                executor.claims.popleft()
-        self._outcomes.untouched([claim for claim in executor.claims if claim])
+                executor.claims[0] = None
+        numbered = enumerate(executor.claims, executor.answered + 1)
+        self._outcomes.untouched([claim for number, claim in numbered if claim and number not in executor.failed])
         self._free_lines.append(executor.line)
         executor.connection.close()
         return begun > 0
+
+    def _hear_all(self, executor: Executor) -> None:
+        while select.select([executor.connection], [], [], 0)[0] and self.hear(executor):
+            pass
 
     def _learn(self, executor: Executor, seconds: Sequence[float | None]) -> None:
         for claim, duration in zip(executor.claims, seconds, strict=False):
@@ -208,8 +224,8 @@ class Crew:
                 done.append(claim)
             elif claim:
                 self._outcomes.untouched([claim])
-        if executor.is_held_back and not executor.claims:
-            executor.is_held_back = False
+        if executor.limit is not None and not executor.claims:
+            executor.limit = None
             self._board.lift(executor.line)
         self._outcomes.succeeded(done)
 

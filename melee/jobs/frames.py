@@ -102,15 +102,15 @@ class Board:
                 return read
             before = read
 
-    def stop_after_begun(self, line: int) -> int:
-        """Lets an executor begin no further job, and returns how many it has begun.
+    def stop_after_begun(self, line: int) -> tuple[int, int]:
+        """Lets an executor begin no further job; returns how many it has surely begun, and how many perhaps.
 
-        It writes that it begins before it looks whether it may, and this the other way round: so of the jobs beyond
-        that number it runs none, and the last one may come back as taken back.
+        It writes that it begins before it looks whether it may, and this does so the other way round: so beyond the
+        second number it runs nothing. What is between the two it may have run or not, as it will say.
         """
         cell = line * _CELLS
-        self._numbers[cell + _LIMIT] = self._numbers[cell + _BEGUN]
-        return self._numbers[cell + _BEGUN]
+        surely = self._numbers[cell + _LIMIT] = self._numbers[cell + _BEGUN]
+        return surely, self._numbers[cell + _BEGUN]
 
     def lift(self, line: int) -> None:
         """Lets an executor begin whatever it is given."""

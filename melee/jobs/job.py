@@ -6,7 +6,6 @@ from typing import Any, ClassVar, cast
 import msgspec
 
 from melee.errors import DefinitionError, ShapeError
-from melee.jobs.resources import Resources
 
 _LETTERS_AT_MOST = 200
 _NOT_JSON = object()
@@ -38,8 +37,12 @@ class Job(msgspec.Struct, forbid_unknown_fields=True):
     JITTER: ClassVar[float] = 0
     UNIQUE_WHILE: ClassVar[str] = "unfinished"
 
-    def run(self, resources: Resources) -> object:
-        """The work; may be `async def`. It is tried again when it raises, and is done when it returns."""
+    def run(self, resources: Any) -> object:
+        """The work; may be `async def`. It is tried again when it raises, and is done when it returns.
+
+        Args:
+            resources: what it can use, a `Resources`.
+        """
         raise NotImplementedError
 
     def unique_key(self) -> str | None:

@@ -73,7 +73,7 @@ class Station:
             limit = self._classes[claim.name].TIMEOUT
             if limit is not None and seconds > limit:
                 self.crew.cut_off(executor, claim, f"it took longer than its TIMEOUT of {limit:g} s")
-            if seconds > _SLOW_SECONDS and len(executor.claims) > 1 and not executor.is_held_back:
+            if seconds > _SLOW_SECONDS and len(executor.claims) > 1 and executor.limit is None:
                 self.untouched(self.crew.take_back(executor))
         if self._ready and self.crew.busy_seconds() > _BUSY_SECONDS:
             # Another worker may be free.

@@ -218,7 +218,7 @@ class Working:
         self.process.kill()
         self.process.wait()
         if error:
-            error.add_note(self.output.read_text())
+            error.add_note(self.output.read_text()[-10_000:])
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
@@ -240,9 +240,9 @@ class Working:
         return [line for line in self.log() if words in line["event"]]
 
 
-def until(is_so: Callable[[], object], what: str = "it") -> None:
+def until(is_so: Callable[[], object], what: str = "it", seconds: float = SECONDS_AT_MOST) -> None:
     """Returns when it is; for what a store says, which tells nobody."""
-    ends_at = time.monotonic() + SECONDS_AT_MOST
+    ends_at = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < ends_at, f"{what} did not happen"
         time.sleep(0.01)
