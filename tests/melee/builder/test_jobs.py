@@ -70,10 +70,10 @@ def test_a_class_that_is_or_may_be_registered_is_fine(tmp_path: Path, registrati
 
 
 def test_a_class_that_is_registered_where_it_is_defined_is_fine(tmp_path: Path) -> None:
+    app = "from melee import App\nfrom lib.registering import registered\napp = App(__name__)\n"
     for decorator in ("app.jobs.register", "registered"):
         own = MAIL.replace("class Mail", f"@{decorator}\nclass Mail").replace("to: int", "")
-        app = f"from melee import App\napp = App(__name__)\nregistered = app.jobs.register\n{own}"
-        assert found_in(tmp_path, jobs__mail="", app=f"{app}\napp.jobs.enqueue(Mail())\n") == []
+        assert found_in(tmp_path, jobs__mail="", app=f"{app}{own}\napp.jobs.enqueue(Mail())\n") == []
 
 
 def test_a_register_of_something_else_registers_no_job(tmp_path: Path) -> None:
@@ -109,6 +109,7 @@ def test_a_cron_expression_that_is_none_is_found_where_it_is_written(tmp_path: P
         "app.jobs.cron('CRON_TZ=+01:00 0 8 * * MON', Mail(to=1))",
         "import os\napp.jobs.cron(os.environ['AT'], Mail(to=1))",
         "from elsewhere import scheduler\nscheduler.cron('@daily', print)",
+        "def f(scheduler):\n    scheduler.cron('@daily', print)",
     ],
 )
 def test_a_schedule_that_is_right_or_cannot_be_known_is_left_alone(tmp_path: Path, line: str) -> None:
