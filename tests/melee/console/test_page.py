@@ -52,6 +52,15 @@ def test_what_runs_is_shown_before_what_is_due_and_what_is_due_later(visitor: Vi
     ]
 
 
+def test_each_job_of_an_unknown_kind_is_marked(visitor: Visitor) -> None:
+    visitor.fail(NewJob("gone", "{}"))
+    visitor.store(NewJob("old_import", "{}"), NewJob("send_welcome", "{}"))
+    page = visitor.page()
+    assert rows(section(page, "failed"))[0][1] == "gone unknown name"
+    _counts, waiting = section(page, "jobs")("table")
+    assert [row[1] for row in rows(waiting)] == ["old_import unknown name", "send_welcome"]
+
+
 def test_a_failed_job_shows_the_first_line_of_its_error_and_the_whole_when_it_is_unfolded(
     visitor: Visitor, under: AppUnderTest
 ) -> None:
