@@ -10,6 +10,10 @@ import pytest
 from melee import http
 from melee.cli.dev import LOOK_SECONDS
 from melee.cli.serve import serve
+from melee.console.jobs import FAILED_AT_MOST, WAITING_AT_MOST
+from melee.console.log_tail import LINES_AT_MOST
+from melee.console.objects import OBJECTS_AT_MOST
+from melee.console.text import LETTERS_AT_MOST
 from melee.objects.registry import RETRY_SECONDS_AT_MOST
 from melee.objects.request import CALL_SECONDS, ID_CHARACTERS_AT_MOST
 from melee.processes.supervisor import PAUSE_SECONDS_AT_MOST
@@ -37,6 +41,7 @@ DURABLE = "guide/durable-objects.md"
 SERVING = "guide/serving.md"
 CANNOT = "guide/what-melee-cannot-do.md"
 BACKGROUND = "guide/background-work.md"
+CONSOLE = "reference/console.md"
 DEFAULTS, WEB, SERVER = ObjectsConfig(), WebConfig(), ServerConfig()
 WORDS = {1: "once a second", 5: "five seconds", 60: "a minute", 600: "ten minutes"}
 NUMBERS = {4: "Four", 5: "five"}
@@ -68,6 +73,9 @@ PORT = next(option.default for option in serve.params if option.name == "port")
         (SERVING, f"have {SERVER.grace_seconds} seconds to end"),
         (SERVING, f"killed after {SERVER.grace_seconds} seconds, which is just what melee may need"),
         (SERVING, f"after longer and longer ones, up to {PAUSE_SECONDS_AT_MOST} seconds"),
+        (CONSOLE, f"{FAILED_AT_MOST} failed jobs, {WAITING_AT_MOST} jobs that wait, {OBJECTS_AT_MOST} objects"),
+        (CONSOLE, f"the last {LINES_AT_MOST} lines"),
+        (CONSOLE, f"more than {LETTERS_AT_MOST:,} characters"),
         (CANNOT, f"longer than {WEB.budget_seconds} seconds"),
         (CANNOT, f"the same {WEB.budget_seconds} seconds"),
         (CANNOT, f"upload above {BODY_BYTES_AT_MOST // 1024**2} MiB"),
