@@ -34,8 +34,8 @@ def test_each_kind_is_counted_those_without_jobs_and_without_a_class_too(visitor
     assert rows(counts) == [
         ["gone unknown name", "0", "0", "1"],
         ["old_import unknown name", "1", "0", "0"],
-        ["write_report", "0", "0", "0"],
         ["send_welcome", "2", "1", "0"],
+        ["write_report", "0", "0", "0"],
     ]
 
 
