@@ -71,8 +71,8 @@ def site(session: nox.Session) -> None:
 
 @nox.session
 def browser(session: nox.Session) -> None:
-    """Open every built page in a real browser, on a desk and on a phone, by day and by night."""
-    install(session, "browser")
+    """Open every built page and the dev console in a real browser, on a desk and on a phone, by day and by night."""
+    install(session, "browser", "tests", project=True)
     session.run("python", "-m", "pytest", "-rs", "tests/site", *session.posargs)
 
 

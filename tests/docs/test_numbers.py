@@ -12,6 +12,10 @@ from melee import http
 from melee.cli.dev import LOOK_SECONDS
 from melee.cli.serve import serve
 from melee.clock import ManualClock
+from melee.console.jobs import FAILED_AT_MOST, WAITING_AT_MOST
+from melee.console.log_tail import LINES_AT_MOST
+from melee.console.objects import OBJECTS_AT_MOST
+from melee.console.text import LETTERS_AT_MOST
 from melee.jobs.bell import PostgresBell, SqliteBell
 from melee.jobs.job import Job
 from melee.jobs.retry import pause_seconds
@@ -47,6 +51,8 @@ BACKGROUND = "guide/background-work.md"
 JOBS = "guide/jobs.md"
 CHOICE = "guide/jobs-or-timers.md"
 DEFAULTS, WEB, SERVER, WORK = ObjectsConfig(), WebConfig(), ServerConfig(), JobsConfig()
+CONSOLE = "reference/console.md"
+DEFAULTS, WEB, SERVER = ObjectsConfig(), WebConfig(), ServerConfig()
 WORDS = {1: "once a second", 5: "five seconds", 60: "a minute", 600: "ten minutes"}
 NUMBERS = {4: "Four", 5: "five"}
 PAUSES = [int(pause_seconds(attempt)) for attempt in range(1, Job.MAX_ATTEMPTS)]
@@ -79,6 +85,9 @@ PORT = next(option.default for option in serve.params if option.name == "port")
         (SERVING, f"have {SERVER.grace_seconds} seconds to end"),
         (SERVING, f"killed after {SERVER.grace_seconds} seconds, which is just what melee may need"),
         (SERVING, f"after longer and longer ones, up to {PAUSE_SECONDS_AT_MOST} seconds"),
+        (CONSOLE, f"{FAILED_AT_MOST} failed jobs, {WAITING_AT_MOST} jobs that wait, {OBJECTS_AT_MOST} objects"),
+        (CONSOLE, f"the last {LINES_AT_MOST} lines"),
+        (CONSOLE, f"more than {LETTERS_AT_MOST:,} characters"),
         (CANNOT, f"longer than {WEB.budget_seconds} seconds"),
         (CANNOT, f"the same {WEB.budget_seconds} seconds"),
         (CANNOT, f"upload above {BODY_BYTES_AT_MOST // 1024**2} MiB"),

@@ -36,14 +36,14 @@ class SendWelcome(Job):
 
     def run(self, resources): ...
 
-class SendDigest(Job):
-    NAME = "send_digest"
-    period: str
+class WriteReport(Job):
+    NAME = "write_report"
+    about: str
 
     def run(self, resources): ...
 
-app.jobs.cron("CRON_TZ=America/New_York 30 8 * * MON-FRI", SendDigest(period="daily"))
-app.jobs.cron("0 12 * * *", SendDigest(period="noon"))
+app.jobs.cron("CRON_TZ=America/New_York 30 8 * * MON-FRI", WriteReport(about="daily"))
+app.jobs.cron("0 12 * * *", WriteReport(about="noon"))
 
 @app.get("/")
 def index():

@@ -34,8 +34,8 @@ def test_each_kind_is_counted_those_without_jobs_and_without_a_class_too(visitor
     assert rows(counts) == [
         ["gone unknown name", "0", "0", "1"],
         ["old_import unknown name", "1", "0", "0"],
-        ["send_digest", "0", "0", "0"],
         ["send_welcome", "2", "1", "0"],
+        ["write_report", "0", "0", "0"],
     ]
 
 
@@ -50,6 +50,15 @@ def test_what_runs_is_shown_before_what_is_due_and_what_is_due_later(visitor: Vi
         ["3", "send_welcome", "urgent", "due", "0 of 5", "-", "{}"],
         ["2", "send_welcome", "default", "due in 10 min", "0 of 5", "-", "{}"],
     ]
+
+
+def test_each_job_of_an_unknown_kind_is_marked(visitor: Visitor) -> None:
+    visitor.fail(NewJob("gone", "{}"))
+    visitor.store(NewJob("old_import", "{}"), NewJob("send_welcome", "{}"))
+    page = visitor.page()
+    assert rows(section(page, "failed"))[0][1] == "gone unknown name"
+    _counts, waiting = section(page, "jobs")("table")
+    assert [row[1] for row in rows(waiting)] == ["old_import unknown name", "send_welcome"]
 
 
 def test_a_failed_job_shows_the_first_line_of_its_error_and_the_whole_when_it_is_unfolded(
@@ -87,10 +96,10 @@ def test_each_button_says_what_it_is_about(visitor: Visitor) -> None:
 def test_a_cron_job_shows_its_next_tick_in_both_zones(visitor: Visitor) -> None:
     # The clock stands at 2030-01-01 01:00 in Paris, a Tuesday.
     noon, daily = rows(section(visitor.page(), "cron"))
-    assert noon[:4] == ["send_digest", "0 12 * * *", "UTC", "in 12 h"]
-    assert noon[4:] == ["2030-01-01 13:00:00 CET", "2030-01-01 12:00:00 UTC", '{"period":"noon"}']
-    assert daily[:4] == ["send_digest", "30 8 * * MON-FRI", "America/New_York", "in 13 h"]
-    assert daily[4:] == ["2030-01-01 14:30:00 CET", "2030-01-01 13:30:00 UTC", '{"period":"daily"}']
+    assert noon[:4] == ["write_report", "0 12 * * *", "UTC", "in 12 h"]
+    assert noon[4:] == ["2030-01-01 13:00:00 CET", "2030-01-01 12:00:00 UTC", '{"about":"noon"}']
+    assert daily[:4] == ["write_report", "30 8 * * MON-FRI", "America/New_York", "in 13 h"]
+    assert daily[4:] == ["2030-01-01 14:30:00 CET", "2030-01-01 13:30:00 UTC", '{"about":"daily"}']
 
 
 def test_an_object_shows_its_timer_and_those_with_an_error_come_first(visitor: Visitor, under: AppUnderTest) -> None:
