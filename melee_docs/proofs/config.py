@@ -29,8 +29,8 @@ READERS: dict[str, tuple[str, Callable[[str], object]]] = {
 
 
 def prove(block: Block) -> tuple[str, ...]:
-    """Reads the block. One titled, or shown from, `melee.toml`, a service unit or rules for Prometheus has a reader of its
-    own.
+    """Reads the block. One titled, or shown from, `melee.toml`, a service unit or rules for Prometheus has a reader of
+    its own.
 
     Raises `NotProvenError`.
     """
