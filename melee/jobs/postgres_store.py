@@ -111,6 +111,10 @@ class PostgresStore:
         moment: datetime | None = self._query("next_due_at")[0]["next_due_at"]
         return None if moment is None else moment.timestamp()
 
+    def next_lease_end_at(self) -> float | None:
+        moment: datetime | None = self._query("next_lease_end_at")[0]["next_lease_end_at"]
+        return None if moment is None else moment.timestamp()
+
     def tick(self, name: str, expression: str, after: Callable[[float], float], job: NewJob) -> float:
         now = self.now()
         next_at = after(now)

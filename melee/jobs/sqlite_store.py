@@ -114,6 +114,10 @@ class SqliteStore:
         moment: float | None = self._query("next_due_at", {})[0]["next_due_at"]
         return moment
 
+    def next_lease_end_at(self) -> float | None:
+        moment: float | None = self._query("next_lease_end_at", {})[0]["next_lease_end_at"]
+        return moment
+
     def tick(self, name: str, expression: str, after: Callable[[float], float], job: NewJob) -> float:
         now = self.now()
         row = {"job": name, "expression": expression, "next_at": after(now)}
