@@ -267,11 +267,19 @@ def app_wakes_for_request(name: str) -> None:
 
 
 def app_wakes_for_timer(name: str, due_at: float | None, zone: tzinfo) -> None:
-    _log.info(f"{name} wakes: a timer is due at {_moment(due_at, zone)}")
+    _log.info(f"{name} wakes: a timer or job is due at {_moment(due_at, zone)}")
+
+
+def app_wakes_for_order(name: str) -> None:
+    _log.info(f"{name} wakes: it was told to look")
+
+
+def app_never_sleeps() -> None:
+    _log.info("the jobs are in Postgres, where anybody may store one: the app does not sleep")
 
 
 def app_sleeps(name: str, next_wake_at: float | None, zone: tzinfo) -> None:
-    _log.info(f"{name} sleeps; next timer: {_moment(next_wake_at, zone)}")
+    _log.info(f"{name} sleeps; next timer or job: {_moment(next_wake_at, zone)}")
 
 
 def app_reloads(name: str) -> None:
@@ -286,8 +294,8 @@ def reload_failed(name: str, problem: str) -> None:
     _log.error(f"{name} cannot be loaded anew; the old version goes on", problem=problem)
 
 
-def worker_failed(problem: str) -> None:
-    _log.error("the object worker cannot serve", problem=problem)
+def worker_failed(name: str, problem: str) -> None:
+    _log.error(f"the {name} cannot serve", problem=problem)
 
 
 def job_failed(name: str, attempt: int, error: BaseException) -> None:

@@ -30,6 +30,7 @@ class Upkeep:
         self._tick_at = clock.elapsed()
         self._count_at = clock.elapsed()
         self._due_at: float | None = None
+        self._next_tick: float | None = None
 
     @property
     def next_at(self) -> float:
@@ -73,7 +74,8 @@ class Upkeep:
             store.tick(cron.job.name, cron.schedule.expression, cron.schedule.next_after, cron.job)
             for cron in self._cron_jobs
         ]
-        self._tick_at = self._elapsed_at(min(moments), store)
+        self._next_tick = min(moments)
+        self._tick_at = self._elapsed_at(self._next_tick, store)
         return True
 
     def take_due(self) -> bool:
@@ -87,6 +89,12 @@ class Upkeep:
         """Finds out when the next job that is queued for later becomes due."""
         due_at = store.next_due_at()
         self._due_at = None if due_at is None else self._elapsed_at(due_at, store)
+
+    def next_wake_at(self, store: Store) -> float | None:
+        """When a worker that has nothing to do now has something: a job that is due later, a cron job, or one that was
+        left by a worker that is gone. In epoch seconds; None for never."""
+        moments = [store.next_due_at(), store.next_lease_end_at(), self._next_tick]
+        return min((moment for moment in moments if moment is not None), default=None)
 
     def _elapsed_at(self, moment: float, store: Store) -> float:
         """When the time of the store, which need not be this process's, will have come to a moment."""

@@ -3,13 +3,14 @@
 It holds the leases, and no job runs in it; so it is there to renew them whatever a job does.
 """
 
+import math
 import os
 import select
 import selectors
 import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import assert_never
 
 from melee import log
@@ -22,6 +23,7 @@ from melee.jobs.queue import Jobs
 from melee.jobs.station import Station
 from melee.jobs.store import Store
 from melee.jobs.upkeep import LEASE_SECONDS, Upkeep
+from melee.jobs.waking import Waking
 from melee.processes.control import Channel, Ended, Failed, Fork, Forked, Kill, Loaded, Told
 
 _WRITE_SECONDS = 0.02
@@ -30,6 +32,7 @@ _LOOK_SECONDS = 0.2
 _PAUSE_SECONDS = 0.2
 _RETRY_SECONDS_AT_MOST = 10
 _LAST_SECONDS = 2
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class ForkerLost(Exception):
@@ -37,7 +40,7 @@ class ForkerLost(Exception):
 
 
 class Worker:
-    """Works on the jobs of an app until SIGTERM.
+    """Works on the jobs of an app until SIGTERM, or, after SIGHUP, until the jobs that it runs have ended.
 
     Args:
         stations: for each its queues and how many executors it has, one at least.
@@ -45,6 +48,8 @@ class Worker:
         board: has a line for each executor.
         open_database: connects; it is tried again when it raises a `DatabaseError`.
         grace_seconds: how long the jobs that run may take at the end.
+        waking: knows the server that keeps this worker, if there is one.
+        begins: called when signals are heeded.
     """
 
     def __init__(
@@ -56,8 +61,11 @@ class Worker:
         open_database: Callable[[], Opened],
         clock: Clock,
         grace_seconds: float,
+        waking: Waking,
+        begins: Callable[[], object] = lambda: None,
     ) -> None:
         self._open_database, self._clock, self._grace_seconds = open_database, clock, grace_seconds
+        self._waking, self._begins = waking, begins
         self._channel = Channel(control, Told)
         self._ledger = Ledger(jobs.classes)
         self._upkeep = Upkeep(list(jobs.classes), jobs.cron_jobs, clock)
@@ -76,6 +84,7 @@ class Worker:
         self._retry_at, self._retry_seconds = 0.0, 0.0
         self._write_at: float | None = None
         self._ends_at: float | None = None
+        self._has_deadline = False
         self._is_lost = False
         self._signals: list[str] = []
 
@@ -88,6 +97,7 @@ class Worker:
         self._selector.register(self._channel, selectors.EVENT_READ)
         with self._woken_by_signals() as woken:
             self._selector.register(woken, selectors.EVENT_READ)
+            self._begins()
             while not self._is_over():
                 self._wait(woken)
                 self._heed_signals()
@@ -96,6 +106,7 @@ class Worker:
                     station.hand_out()
                 self._use_database()
                 self._fork_missing()
+                self._tell_server()
             self._end()
         if self._is_lost:
             raise ForkerLost
@@ -249,6 +260,7 @@ class Worker:
         self._write_at = None
 
     def _news(self) -> None:
+        self._waking.forget()
         for station in self._stations:
             station.is_dry = False
 
@@ -275,6 +287,26 @@ class Worker:
             self._opened.close()
             self._opened = None
 
+    # The server.
+
+    def _tell_server(self) -> None:
+        opened = self._opened
+        try:
+            if opened and self._ends_at is None:
+                self._waking.tell(self._is_resting, lambda: self._upkeep.next_wake_at(opened.store))
+            else:
+                self._waking.tell(False, lambda: None)
+        except BrokenPipeError:
+            self._signals.append("the server is gone")
+        except DatabaseError as error:
+            log.job_store_failed(error, 0)
+            self._close()
+
+    @property
+    def _is_resting(self) -> bool:
+        """Whether nothing that can be claimed now was left, and all that was claimed is written down."""
+        return not self._ledger.held and all(station.is_dry for station in self._stations)
+
     # The end.
 
     def _end(self) -> None:
@@ -290,13 +322,19 @@ class Worker:
         self._channel.close()
         if given_back := self._ledger.given_back:
             log.jobs_given_back(given_back)
+        next_at: float | None = 0
         try:
-            if opened := self._opened or self._open_database():
+            if opened := self._opened or (self._open_database() if self._ledger.unwritten else None):
                 self._ledger.write(opened.store)
+                if self._is_resting and not opened.bell.rings():
+                    next_at = self._upkeep.next_wake_at(opened.store)
         except DatabaseError as error:
             # Their leases run out, and another worker picks them up.
             log.job_store_failed(error, 0)
         self._close()
+        # The end of the server may be why this process ends.
+        with suppress(BrokenPipeError):
+            self._waking.tell_end(next_at)
 
     @contextmanager
     def _woken_by_signals(self) -> Iterator[socket.socket]:
@@ -305,7 +343,7 @@ class Worker:
         with wakes, woken:
             wakes.setblocking(False)
             signal.set_wakeup_fd(wakes.fileno(), warn_on_full_buffer=False)
-            before = {number: signal.signal(number, self._on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
+            before = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
             try:
                 yield woken
             finally:
@@ -318,10 +356,16 @@ class Worker:
         self._signals.append(signal.Signals(number).name)
 
     def _heed_signals(self) -> None:
-        """Claims nothing more, and ends when the jobs that run have; at once when it is told for the second time."""
+        """Claims nothing more, and ends when the jobs that run have, or when the grace time is over; at once when it is
+        told for the second time. SIGHUP sets no time."""
         while self._signals:
-            log.job_worker_stops(self._signals.pop(0))
+            reason = self._signals.pop(0)
+            log.job_worker_stops(reason)
             now = self._clock.elapsed()
-            self._ends_at = now if self._ends_at is not None else now + self._grace_seconds
+            if reason == signal.SIGHUP.name:
+                self._ends_at = math.inf if self._ends_at is None else self._ends_at
+            else:
+                self._ends_at = now if self._has_deadline else now + self._grace_seconds
+                self._has_deadline = True
             for station in self._stations:
                 station.stop()

@@ -11,8 +11,8 @@ from melee.errors import BadInput
 from melee.server.app_processes import AppProcesses
 from melee.server.call_sockets import CallSockets
 from melee.server.front import Front
-from melee.server.object_worker import WorkerLost
 from melee.server.wakeups import Wakeups
+from melee.server.worker import WorkerLost
 from melee.web.children import ParentLost
 from melee.web.gateway import Gateway
 from melee.web.target import Target
@@ -83,6 +83,10 @@ class Server:
         log.app_reloaded(name)
         return ""
 
+    async def wake(self) -> None:
+        """Wakes the app, if it sleeps."""
+        await self._processes.wake_for_order()
+
     def begin_reload(self) -> None:
         """Reloads while whoever wants it goes on; the log says what came of it."""
         self._in_background(self.reload())
@@ -93,7 +97,7 @@ class Server:
         return 0 if self._ends_at is None else max(0.0, self._ends_at - self._clock.elapsed())
 
     async def _wake_and_let_sleep(self) -> None:
-        """Puts the app to sleep, and wakes it for its timers."""
+        """Puts the app to sleep, and wakes it for its timers and jobs."""
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             if not self._processes.is_asleep:
