@@ -330,6 +330,10 @@ def job_store_failed(error: BaseException, again_in_seconds: float) -> None:
     _log.error("the job worker cannot use the database", error=str(error), again_in_seconds=round(again_in_seconds, 1))
 
 
+def queue_not_counted(error: BaseException) -> None:
+    _log.warning("the queued jobs cannot be counted, so /metrics is without them", error=str(error) or "it took long")
+
+
 def jobs_unknown(names: list[str]) -> None:
     _log.warning("jobs are queued that no registered class runs", names=" ".join(names))
 

@@ -18,6 +18,7 @@ import click
 from melee import clock, log
 from melee.clock import SystemClock
 from melee.errors import BadInput
+from melee.jobs.counts import Tally, send_counts
 from melee.jobs.executor import Executor
 from melee.jobs.frames import Board
 from melee.jobs.opened import open_jobs
@@ -65,7 +66,8 @@ def work(
         control, pid = _forked(project, app, board)
         try:
             open_database = partial(open_jobs, project, time)
-            Worker(app.jobs, stations, control, board, open_database, time, grace_seconds, waking, begin).run()
+            tally = Tally(partial(send_counts, project.counts), time)
+            Worker(app.jobs, stations, control, board, open_database, time, grace_seconds, waking, tally, begin).run()
         finally:
             control.close()
             os.waitpid(pid, 0)

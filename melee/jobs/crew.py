@@ -18,6 +18,9 @@ _FRAMES_AT_ONCE = 2
 class Outcomes(Protocol):
     """Who wants to know what became of claims."""
 
+    def took(self, claim: Claim, seconds: float) -> None:
+        """It has run to its end, good or bad."""
+
     def succeeded(self, claims: Sequence[Claim], seconds: Sequence[float]) -> None: ...
 
     def raised(self, claim: Claim, error: str, is_final: bool) -> None: ...
@@ -109,6 +112,8 @@ class Crew:
                 self._outcomes.raised(claim, message.error, message.is_final)
             else:
                 executor.frames.popleft()
+                for claim, seconds in zip(executor.claims, message.seconds, strict=False):
+                    self._outcomes.took(claim, seconds)
                 self._answered(executor, message.seconds)
         return messages is not None
 

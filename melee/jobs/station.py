@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from melee import log
 from melee.clock import Clock
+from melee.jobs.counts import Tally
 from melee.jobs.crew import Crew
 from melee.jobs.frames import Board
 from melee.jobs.job import Job
@@ -32,7 +33,9 @@ class Station:
         first_line: int,
         clock: Clock,
         kill: Callable[[int], None],
+        tally: Tally,
     ) -> None:
+        self._tally = tally
         released = [name for name, cls in classes.items() if cls.UNIQUE_WHILE == "queued"]
         self._wanted = Wanted(queues, list(classes), released)
         self._classes, self._ledger = classes, ledger
@@ -69,6 +72,7 @@ class Station:
         for executor in self.crew.executors.values():
             if running := self.crew.running(executor):
                 claim, seconds = running
+                self._tally.began(claim)
                 limit = self._classes[claim.name].TIMEOUT
                 if limit is not None and seconds > limit:
                     self.crew.cut_off(executor, f"it took longer than its TIMEOUT of {limit:g} s")
@@ -91,9 +95,11 @@ class Station:
 
     # What became of claims, see `crew.Outcomes`.
 
-    def succeeded(self, claims: Sequence[Claim], seconds: Sequence[float]) -> None:
-        for claim, duration in zip(claims, seconds, strict=True):
-            self._pace.learn(claim.name, duration)
+    def took(self, claim: Claim, seconds: float) -> None:
+        self._pace.learn(claim.name, seconds)
+        self._tally.took(claim, seconds)
+
+    def succeeded(self, claims: Sequence[Claim], _seconds: Sequence[float]) -> None:
         self._ledger.done(claims)
 
     def raised(self, claim: Claim, error: str, is_final: bool) -> None:

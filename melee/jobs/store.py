@@ -102,6 +102,10 @@ class Retried:
     left: int
 
 
+Stored = Callable[[Sequence[str]], None]
+"""Hears the names of jobs that were stored."""
+
+
 class Store(Protocol):
     """A store on one connection. Each method is a transaction, or a part of the one that is open on it."""
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from melee import log
 from melee.clock import Clock
+from melee.jobs.counts import Tally
 from melee.jobs.cron import CronJob
 from melee.jobs.store import Claim, Store
 
@@ -20,9 +21,11 @@ class Upkeep:
     Args:
         names: the jobs that are registered; others are spoken of, once.
         cron_jobs: enqueued by this and every other worker, each once for all.
+        tally: counts what was left.
     """
 
-    def __init__(self, names: Sequence[str], cron_jobs: Sequence[CronJob], clock: Clock) -> None:
+    def __init__(self, names: Sequence[str], cron_jobs: Sequence[CronJob], clock: Clock, tally: Tally) -> None:
+        self._tally = tally
         self._known, self._cron_jobs, self._clock = set(names), cron_jobs, clock
         # As `elapsed` of the clock says: nobody sets that back.
         self._renew_at = clock.elapsed() + RENEW_SECONDS
@@ -55,6 +58,7 @@ class Upkeep:
         left = store.reap()
         for job in left:
             log.job_reaped(job.name, job.id, job.status)
+            self._tally.left(job.name, is_dead=job.status == "failed")
         return bool(left)
 
     def speak_of_unknown(self, store: Store) -> None:

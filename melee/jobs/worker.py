@@ -16,6 +16,7 @@ from typing import assert_never
 from melee import log
 from melee.clock import Clock
 from melee.errors import DatabaseError
+from melee.jobs.counts import Tally
 from melee.jobs.frames import Board
 from melee.jobs.ledger import Ledger
 from melee.jobs.opened import Opened
@@ -49,6 +50,7 @@ class Worker:
         open_database: connects; it is tried again when it raises a `DatabaseError`.
         grace_seconds: how long the jobs that run may take at the end.
         waking: knows the server that keeps this worker, if there is one.
+        tally: counts.
         begins: called when signals are heeded.
     """
 
@@ -62,18 +64,20 @@ class Worker:
         clock: Clock,
         grace_seconds: float,
         waking: Waking,
+        tally: Tally,
         begins: Callable[[], object] = lambda: None,
     ) -> None:
         self._open_database, self._clock, self._grace_seconds = open_database, clock, grace_seconds
         self._waking, self._begins = waking, begins
         self._channel = Channel(control, Told)
-        self._ledger = Ledger(jobs.classes)
-        self._upkeep = Upkeep(list(jobs.classes), jobs.cron_jobs, clock)
+        self._tally = tally
+        self._ledger = Ledger(jobs.classes, tally)
+        self._upkeep = Upkeep(list(jobs.classes), jobs.cron_jobs, clock, tally)
         self._stations: list[Station] = []
         for queues, executors in stations:
             line = sum(station.crew.size for station in self._stations)
             self._stations.append(
-                Station(queues, executors, jobs.classes, self._ledger, board, line, clock, self._kill)
+                Station(queues, executors, jobs.classes, self._ledger, board, line, clock, self._kill, tally)
             )
         self._name = f"{socket.gethostname()}/{os.getpid()}"
         self._selector = selectors.DefaultSelector()
@@ -107,6 +111,7 @@ class Worker:
                 self._use_database()
                 self._fork_missing()
                 self._tell_server()
+                self._tally.send()
             self._end()
         if self._is_lost:
             raise ForkerLost
@@ -136,6 +141,8 @@ class Worker:
         moments = [self._upkeep.next_at if self._opened else self._retry_at]
         if self._ends_at is not None:
             moments.append(self._ends_at)
+        if (send_at := self._tally.next_at) is not None:
+            moments.append(send_at)
         if self._opened and self._write_at is not None:
             moments.append(self._write_at)
         seconds = max(min(moments) - self._clock.elapsed(), 0)
@@ -332,6 +339,7 @@ class Worker:
             # Their leases run out, and another worker picks them up.
             log.job_store_failed(error, 0)
         self._close()
+        self._tally.send(at_once=True)
         # The end of the server may be why this process ends.
         with suppress(BrokenPipeError):
             self._waking.tell_end(next_at)

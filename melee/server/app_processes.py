@@ -32,7 +32,8 @@ class AppProcesses:
         self._workers: list[ObjectWorker] = []
         self._living = Living()
         self._job_workers = JobWorkers(self._living)
-        self._has_jobs = False
+        self.jobs: list[str] = []
+        """The durable jobs that the app has registered, as it was last loaded."""
         self._wake_at: list[float | None] = []
         self._changing = asyncio.Lock()
         self._retiring: set[asyncio.Task[None]] = set()
@@ -151,7 +152,7 @@ class AppProcesses:
         return parent, workers
 
     def _take_over(self, parent: RequestParent, workers: list[ObjectWorker]) -> None:
-        self._parent, self._workers, self._has_jobs = parent, workers, bool(parent.jobs)
+        self._parent, self._workers, self.jobs = parent, workers, parent.jobs
         for worker in workers:
             worker.take_over()
 
@@ -179,7 +180,7 @@ class AppProcesses:
         self._begin_job_worker()
 
     def _begin_job_worker(self) -> None:
-        if self._has_jobs and isinstance(self._target, AppFolder):
+        if self.jobs and isinstance(self._target, AppFolder):
             self._job_workers.begin(self._target.project)
 
     def _new_workers(self, target: Target) -> list[ObjectWorker]:
@@ -198,6 +199,7 @@ class AppProcesses:
         for key, before, after in (
             ("[objects] workers", old.objects.workers, new.objects.workers),
             ("[server] trusted_proxies", old.server.trusted_proxies, new.server.trusted_proxies),
+            ("[server] metrics", old.server.metrics, new.server.metrics),
         ):
             if before != after:
                 raise BadInput(f"{key} was {before} and is {after}: stop the server and start it again")

@@ -113,7 +113,7 @@ def test_the_table_of_melee_toml_has_each_key_with_its_default_and_no_other() ->
     listed = dict(re.findall(r"^\| `(\[\w+\] \w+)` \| ([^|]+) \|", page, re.MULTILINE))
     sections = msgspec.to_builtins(Config())
     defaults = {f"[{name}] {key}": value for name, section in sections.items() for key, value in section.items()}
-    in_words = {"[app] timezone": "the machine's", "[server] trusted_proxies": "none"}
+    in_words = {"[app] timezone": "the machine's", "[server] trusted_proxies": "none", "[server] metrics": "off"}
     assert listed == {key: in_words.get(key, f"{value}") for key, value in defaults.items()}
 
 
