@@ -13,6 +13,7 @@ COMMANDS = {
     "objects": ("melee.cli.objects", "List the durable objects of an app."),
     "reload": ("melee.cli.serve", "Have the server of an app serve what is on disk now."),
     "serve": ("melee.cli.serve", "Serve an app for its visitors."),
+    "worker": ("melee.cli.worker", "Work on the durable jobs of an app."),
 }
 """Each command, the module that has it under its name, and what it does, in a line of `melee --help`."""
 
@@ -69,6 +70,7 @@ def main() -> None:
       melee build board                      what is wrong with it, before it runs
       melee serve board                      serve it for visitors
       melee reload board                     serve its new version
+      melee worker board --queues search=8   work on its jobs, beside the server or elsewhere
       melee objects                          which durable objects it has
       melee objects show Stats visits        what one of them holds
       melee objects sql Stats visits "SELECT * FROM days"

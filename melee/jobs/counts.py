@@ -61,6 +61,8 @@ def read_counts(datagram: bytes) -> dict[str, Counts]:
 def send_counts(path: Path, counts: dict[str, Counts]) -> None:
     """Sends them to the server that has this socket, if there is one. One that does not read for a second, or dies at
     that moment, does not get them."""
+    if not path.exists():
+        return
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sending:
         sending.settimeout(_WAIT_SECONDS_AT_MOST)
         try:
