@@ -302,6 +302,10 @@ def job_failed(name: str, attempt: int, error: BaseException) -> None:
     _log.warning(f"job {name} raised", attempt=attempt, exc_info=error)
 
 
+def job_done(name: str, id: int, seconds: float) -> None:
+    _log.info(f"job {name}/{id} -> done", ms=round(seconds * 1000, 1))
+
+
 def job_given_up(name: str, id: int, attempts: int, error: str) -> None:
     _log.error(f"job {name} failed for good", job=f"{name}/{id}", attempts=attempts, error=error.partition("\n")[0])
 
