@@ -282,11 +282,19 @@ def app_wakes_for_request(name: str) -> None:
 
 
 def app_wakes_for_timer(name: str, due_at: float | None, zone: tzinfo) -> None:
-    _log.info(f"{name} wakes: a timer is due at {_moment(due_at, zone)}")
+    _log.info(f"{name} wakes: a timer or job is due at {_moment(due_at, zone)}")
+
+
+def app_wakes_for_order(name: str) -> None:
+    _log.info(f"{name} wakes: it was told to look")
+
+
+def app_never_sleeps() -> None:
+    _log.info("the jobs are in Postgres, where anybody may store one: the app does not sleep")
 
 
 def app_sleeps(name: str, next_wake_at: float | None, zone: tzinfo) -> None:
-    _log.info(f"{name} sleeps; next timer: {_moment(next_wake_at, zone)}")
+    _log.info(f"{name} sleeps; next timer or job: {_moment(next_wake_at, zone)}")
 
 
 def app_reloads(name: str) -> None:
@@ -301,12 +309,16 @@ def reload_failed(name: str, problem: str) -> None:
     _log.error(f"{name} cannot be loaded anew; the old version goes on", problem=problem)
 
 
-def worker_failed(problem: str) -> None:
-    _log.error("the object worker cannot serve", problem=problem)
+def worker_failed(name: str, problem: str) -> None:
+    _log.error(f"the {name} cannot serve", problem=problem)
 
 
 def job_failed(name: str, attempt: int, error: BaseException) -> None:
     _log.warning(f"job {name} raised", attempt=attempt, exc_info=error)
+
+
+def job_done(name: str, id: int, seconds: float) -> None:
+    _log.info(f"job {name}/{id} -> done", ms=round(seconds * 1000, 1))
 
 
 def job_given_up(name: str, id: int, attempts: int, error: str) -> None:
@@ -335,6 +347,10 @@ def job_worker_stops(reason: str) -> None:
 
 def job_store_failed(error: BaseException, again_in_seconds: float) -> None:
     _log.error("the job worker cannot use the database", error=str(error), again_in_seconds=round(again_in_seconds, 1))
+
+
+def queue_not_counted(error: BaseException) -> None:
+    _log.warning("the queued jobs cannot be counted, so /metrics is without them", error=str(error) or "it took long")
 
 
 def jobs_unknown(names: list[str]) -> None:

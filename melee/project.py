@@ -61,12 +61,14 @@ class JobsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[server]`: when an app goes to sleep, how long its end may take, and which proxies are believed what they say
-    about a client: addresses or networks, such as `10.0.0.0/8`."""
+    """`[server]`: when an app goes to sleep, how long its end may take, which proxies are believed what they say about
+    a client: addresses or networks, such as `10.0.0.0/8`; and whether jobs are counted and `GET /metrics` shows that,
+    to whoever reaches the port without a proxy."""
 
     sleep_after_seconds: Positive = 300
     grace_seconds: Positive = 10
     trusted_proxies: list[str] = []
+    metrics: bool = False
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -170,6 +172,11 @@ class Project:
     def orders(self) -> Path:
         """Where the server takes orders, such as `melee reload`."""
         return self.socket_file("server.sock")
+
+    @property
+    def counts(self) -> Path:
+        """Where the server takes what is counted of jobs."""
+        return self.socket_file("counts.sock")
 
     def socket_file(self, name: str) -> Path:
         """The path of a socket: in the data folder, or, when that is too long, in a folder of the temporary directory

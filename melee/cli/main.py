@@ -15,6 +15,7 @@ COMMANDS = {
     "objects": ("melee.cli.objects", "List the durable objects of an app."),
     "reload": ("melee.cli.serve", "Have the server of an app serve what is on disk now."),
     "serve": ("melee.cli.serve", "Serve an app for its visitors."),
+    "worker": ("melee.cli.worker", "Work on the durable jobs of an app."),
 }
 """Each command, the module that has it under its name, and what it does, in a line of `melee --help`."""
 
@@ -77,6 +78,7 @@ def main() -> None:
       melee reload board                     serve its new version
       melee generate job send_welcome        work that must not be lost
       melee jobs                             how many wait, run and have failed
+      melee worker board --queues search=8   work on its jobs, beside the server or elsewhere
       melee objects                          which durable objects it has
       melee objects show Stats visits        what one of them holds
       melee objects sql Stats visits "SELECT * FROM days"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from melee import log
+from melee.jobs.counts import Tally
 from melee.jobs.job import Job
 from melee.jobs.retry import pause_seconds
 from melee.jobs.store import Claim, Failure, Store
@@ -14,10 +15,11 @@ class Ledger:
 
     Args:
         classes: of the jobs, by name.
+        tally: counts what becomes of them.
     """
 
-    def __init__(self, classes: Mapping[str, type[Job]]) -> None:
-        self._classes = classes
+    def __init__(self, classes: Mapping[str, type[Job]], tally: Tally | None = None) -> None:
+        self._classes, self._tally = classes, tally
         self._held: dict[tuple[int, int], Claim] = {}
         self._done: list[Claim] = []
         self._failures: list[Failure] = []
@@ -45,7 +47,10 @@ class Ledger:
         self._held.update((_key(claim), claim) for claim in claims)
 
     def done(self, claims: Iterable[Claim]) -> None:
-        self._done += filter(self._stands, claims)
+        ended = [claim for claim in claims if self._stands(claim)]
+        self._done += ended
+        if self._tally:
+            self._tally.succeeded(ended)
 
     def failed(self, claim: Claim, error: str, is_final: bool = False) -> None:
         """To be tried again after a pause, unless this was the last attempt or another one is no use."""
@@ -57,6 +62,8 @@ class Ledger:
         else:
             jitter = self._classes[claim.name].JITTER if claim.name in self._classes else 0
             again_in_seconds = pause_seconds(claim.attempt, jitter)
+        if self._tally:
+            self._tally.failed(claim, is_dead=again_in_seconds is None)
         self._failures.append(Failure(claim, error, again_in_seconds))
 
     def give_back(self, claims: Iterable[Claim]) -> None:

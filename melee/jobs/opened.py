@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from melee.clock import Clock
 from melee.jobs.bell import Bell, PostgresBell, SqliteBell
+from melee.jobs.counting import counting
 from melee.jobs.sqlite_store import SqliteStore
 from melee.jobs.store import Store
 from melee.project import Project
 from melee.store.connection import Connection
-from melee.store.database import Database
+from melee.store.notifying import NotifyingDatabase
 
 
 @dataclass(frozen=True)
@@ -23,14 +24,15 @@ class Opened:
 
 def open_jobs(project: Project, clock: Clock) -> Opened:
     """Connects to the jobs of an app, and makes their tables if they are missing; raises `DatabaseError`."""
-    return _on_postgres(project.database_url, clock) if project.database_url else _on_sqlite(project, clock)
+    return _on_postgres(project, clock) if project.database_url else _on_sqlite(project, clock)
 
 
 def _on_sqlite(project: Project, clock: Clock) -> Opened:
     project.database.parent.mkdir(parents=True, exist_ok=True)
     connection = Connection(project.database)
     try:
-        store = SqliteStore(Database(connection), clock)
+        database = NotifyingDatabase(connection)
+        store = SqliteStore(database, clock, counting(database, project))
         store.create()
     except BaseException:
         connection.close()
@@ -38,16 +40,17 @@ def _on_sqlite(project: Project, clock: Clock) -> Opened:
     return Opened(store, SqliteBell(connection), connection.close)
 
 
-def _on_postgres(url: str, clock: Clock) -> Opened:
+def _on_postgres(project: Project, clock: Clock) -> Opened:
     # Who keeps jobs in SQLite need not have it installed.
     from melee.jobs.postgres_store import PostgresStore
     from melee.store.postgres import PostgresConnection
 
-    connection = PostgresConnection(url)
+    connection = PostgresConnection(project.database_url)
     try:
-        store = PostgresStore(Database(connection), clock)
+        database = NotifyingDatabase(connection)
+        store = PostgresStore(database, clock, counting(database, project))
         store.create()
-        bell = PostgresBell(PostgresConnection(url))
+        bell = PostgresBell(PostgresConnection(project.database_url))
     except BaseException:
         connection.close()
         raise

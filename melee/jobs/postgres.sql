@@ -128,6 +128,9 @@ RETURNING *;
 -- notify
 SELECT pg_notify('melee_jobs', '');
 
+-- next_lease_end_at
+SELECT min(leased_until) AS next_lease_end_at FROM melee_jobs WHERE status = 'running';
+
 -- next_due_at
 SELECT min(due_at) AS next_due_at FROM melee_jobs WHERE status = 'queued' AND NOT is_due;
 

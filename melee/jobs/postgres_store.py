@@ -7,7 +7,18 @@ from typing import Any
 from melee.clock import Clock, SystemClock
 from melee.errors import ConstraintError
 from melee.jobs.statements import read_statements
-from melee.jobs.store import Claim, Failure, NewJob, Retried, Stats, StoredJob, Wanted, stats_per_name, stored_job
+from melee.jobs.store import (
+    Claim,
+    Failure,
+    NewJob,
+    Retried,
+    Stats,
+    Stored,
+    StoredJob,
+    Wanted,
+    stats_per_name,
+    stored_job,
+)
 from melee.store.database import Database, Row
 
 _SQL = read_statements("postgres.sql")
@@ -33,10 +44,11 @@ class PostgresStore:
         database: on a connection of this process.
         clock: decides what is due if it is a test's. Otherwise the time of Postgres does, which is one for all servers,
             whatever their own clocks say.
+        stored: hears the names of the jobs that were inserted, in the transaction that is open then.
     """
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
+    def __init__(self, database: Database, clock: Clock, stored: Stored = lambda _names: None) -> None:
+        self._database, self._clock, self._stored = database, clock, stored
 
     def create(self) -> None:
         if _COLUMNS.keys() <= self._columns():
@@ -63,6 +75,7 @@ class PostgresStore:
             if jobs[index].unique_key is not None:
                 stored[index] = key in held
                 held.discard(key)
+        self._stored([job.name for job, is_stored in zip(jobs, stored, strict=True) if is_stored])
         return stored
 
     def claim(self, wanted: Wanted, at_most: int, lease_seconds: float, worker: str) -> list[Claim]:
@@ -109,6 +122,10 @@ class PostgresStore:
 
     def next_due_at(self) -> float | None:
         moment: datetime | None = self._query("next_due_at")[0]["next_due_at"]
+        return None if moment is None else moment.timestamp()
+
+    def next_lease_end_at(self) -> float | None:
+        moment: datetime | None = self._query("next_lease_end_at")[0]["next_lease_end_at"]
         return None if moment is None else moment.timestamp()
 
     def tick(self, name: str, expression: str, after: Callable[[float], float], job: NewJob) -> float:

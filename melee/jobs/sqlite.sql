@@ -89,6 +89,9 @@ UPDATE melee_jobs SET
 WHERE status = 'running' AND leased_until < :now
 RETURNING id;
 
+-- next_lease_end_at
+SELECT min(leased_until) AS next_lease_end_at FROM melee_jobs WHERE status = 'running';
+
 -- next_due_at
 SELECT min(due_at) AS next_due_at FROM melee_jobs WHERE status = 'queued' AND NOT is_due;
 

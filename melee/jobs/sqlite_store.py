@@ -7,7 +7,18 @@ from typing import Any
 
 from melee.clock import Clock
 from melee.jobs.statements import read_statements
-from melee.jobs.store import Claim, Failure, NewJob, Retried, Stats, StoredJob, Wanted, stats_per_name, stored_job
+from melee.jobs.store import (
+    Claim,
+    Failure,
+    NewJob,
+    Retried,
+    Stats,
+    Stored,
+    StoredJob,
+    Wanted,
+    stats_per_name,
+    stored_job,
+)
 from melee.store.database import Database, Row
 
 _SQL = read_statements("sqlite.sql")
@@ -31,10 +42,11 @@ class SqliteStore:
     Args:
         database: of the app, on a connection of this process.
         clock: decides what is due. The processes of one machine share theirs.
+        stored: hears the names of the jobs that were inserted, in the transaction that is open then.
     """
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
+    def __init__(self, database: Database, clock: Clock, stored: Stored = lambda _names: None) -> None:
+        self._database, self._clock, self._stored = database, clock, stored
 
     def create(self) -> None:
         if _COLUMNS.keys() <= self._columns():
@@ -52,7 +64,9 @@ class SqliteStore:
     def insert(self, jobs: Sequence[NewJob]) -> list[bool]:
         now = self.now()
         with self._database.transaction():
-            return [bool(self._query("insert", _parameters(job, now))) for job in jobs]
+            stored = [bool(self._query("insert", _parameters(job, now))) for job in jobs]
+        self._stored([job.name for job, is_stored in zip(jobs, stored, strict=True) if is_stored])
+        return stored
 
     def claim(self, wanted: Wanted, at_most: int, lease_seconds: float, worker: str) -> list[Claim]:
         now, names = self.now(), json.dumps(wanted.names)
@@ -112,6 +126,10 @@ class SqliteStore:
 
     def next_due_at(self) -> float | None:
         moment: float | None = self._query("next_due_at", {})[0]["next_due_at"]
+        return moment
+
+    def next_lease_end_at(self) -> float | None:
+        moment: float | None = self._query("next_lease_end_at", {})[0]["next_lease_end_at"]
         return moment
 
     def tick(self, name: str, expression: str, after: Callable[[float], float], job: NewJob) -> float:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from melee import log
 from melee.clock import Clock
+from melee.jobs.counts import Tally
 from melee.jobs.crew import Crew
 from melee.jobs.frames import Board
 from melee.jobs.job import Job
@@ -37,7 +38,9 @@ class Station:
         first_line: int,
         clock: Clock,
         kill: Callable[[int], None],
+        tally: Tally,
     ) -> None:
+        self._tally = tally
         released = [name for name, cls in classes.items() if cls.UNIQUE_WHILE == "queued"]
         self._wanted = Wanted(queues, list(classes), released)
         self._classes, self._ledger = classes, ledger
@@ -70,6 +73,7 @@ class Station:
             if not (running := self.crew.running(executor)):
                 continue
             claim, seconds = running
+            self._tally.began(claim)
             limit = self._classes[claim.name].TIMEOUT
             if limit is not None and seconds > limit:
                 self.crew.cut_off(executor, claim, f"it took longer than its TIMEOUT of {limit:g} s")
@@ -105,6 +109,7 @@ class Station:
 
     def took(self, claim: Claim, seconds: float) -> None:
         self._pace.learn(claim.name, seconds)
+        self._tally.took(claim, seconds)
 
     def succeeded(self, claims: Sequence[Claim]) -> None:
         self._ledger.done(claims)

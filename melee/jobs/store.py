@@ -102,6 +102,10 @@ class Retried:
     left: int
 
 
+Stored = Callable[[Sequence[str]], None]
+"""Hears the names of jobs that were stored."""
+
+
 class Store(Protocol):
     """A store on one connection. Each method is a transaction, or a part of the one that is open on it."""
 
@@ -134,6 +138,9 @@ class Store(Protocol):
 
     def next_due_at(self) -> float | None:
         """When the next job that is queued for later becomes due; None when there is none."""
+
+    def next_lease_end_at(self) -> float | None:
+        """When the first lease ends, unless it is renewed; None when no job runs."""
 
     def tick(self, name: str, expression: str, after: Callable[[float], float], job: NewJob) -> float:
         """Stores the job if this is the first to notice that its time has come, and notes when it comes next.

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 from melee import log
 from melee.clock import Clock
+from melee.jobs.counts import Tally
 from melee.jobs.cron import CronJob
 from melee.jobs.store import Claim, Store
 
 LEASE_SECONDS = 30
 """How long a job is held for a worker that says nothing any more."""
-_LOOKS_IN_A_LEASE = 6
+LOOKS_IN_A_LEASE = 6
 _COUNT_SECONDS = 60
 _WAIT_SECONDS_AT_MOST = 60
 
@@ -21,17 +22,27 @@ class Upkeep:
         names: the jobs that are registered; others are spoken of, once.
         cron_jobs: enqueued by this and every other worker, each once for all.
         lease_seconds: how long a lease is. Several times in it leases are renewed, and those that ended are looked for.
+        tally: counts what was left.
     """
 
-    def __init__(self, names: Sequence[str], cron_jobs: Sequence[CronJob], clock: Clock, lease_seconds: float) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        cron_jobs: Sequence[CronJob],
+        clock: Clock,
+        lease_seconds: float,
+        tally: Tally | None = None,
+    ) -> None:
         self._known, self._cron_jobs, self._clock, self._lease_seconds = set(names), cron_jobs, clock, lease_seconds
-        self._look_seconds = lease_seconds / _LOOKS_IN_A_LEASE
+        self._tally = tally
+        self._look_seconds = lease_seconds / LOOKS_IN_A_LEASE
         # As `elapsed` of the clock says: nobody sets that back.
         self._renewed_at = clock.elapsed()
         self._reap_at = clock.elapsed()
         self._tick_at = clock.elapsed()
         self._count_at = clock.elapsed()
         self._due_at: float | None = None
+        self._next_tick: float | None = None
 
     @property
     def next_at(self) -> float:
@@ -68,6 +79,8 @@ class Upkeep:
         left = store.reap()
         for job in left:
             log.job_reaped(job.name, job.id, job.status)
+            if self._tally:
+                self._tally.left(job.name, is_dead=job.status == "failed")
         return bool(left)
 
     def speak_of_unknown(self, store: Store) -> None:
@@ -87,7 +100,8 @@ class Upkeep:
             store.tick(cron.job.name, cron.schedule.expression, cron.schedule.next_after, cron.job)
             for cron in self._cron_jobs
         ]
-        self._tick_at = self._elapsed_at(min(moments), store)
+        self._next_tick = min(moments)
+        self._tick_at = self._elapsed_at(self._next_tick, store)
         return True
 
     def take_due(self) -> bool:
@@ -101,6 +115,12 @@ class Upkeep:
         """Finds out when the next job that is queued for later becomes due."""
         due_at = store.next_due_at()
         self._due_at = None if due_at is None else self._elapsed_at(due_at, store)
+
+    def next_wake_at(self, store: Store) -> float | None:
+        """When a worker that has nothing to do now has something: a job that is due later, a cron job, or one that was
+        left by a worker that is gone. In epoch seconds; None for never."""
+        moments = [store.next_due_at(), store.next_lease_end_at(), self._next_tick]
+        return min((moment for moment in moments if moment is not None), default=None)
 
     def _elapsed_at(self, moment: float, store: Store) -> float:
         """When to look again whether the time of the store, which need not be this process's, has come to a moment.

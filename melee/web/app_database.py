@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from melee import clock
+from melee.jobs.counting import counting
 from melee.jobs.sqlite_store import SqliteStore
 from melee.jobs.store import Store
 from melee.project import Project
 from melee.store.connection import Connection
 from melee.store.database import Database, Statements
 from melee.store.migrations import migrate, read_migrations
+from melee.store.notifying import NotifyingDatabase
 
 
 class AppConnection:
@@ -33,14 +35,15 @@ class AppConnection:
 
             postgres = PostgresConnection(url)
             self._connection, self.close = postgres, postgres.close
-            self.database = Database(postgres)
-            self.jobs = PostgresStore(self.database, clock.current())
+            database = NotifyingDatabase(postgres)
+            self.jobs = PostgresStore(database, clock.current(), counting(database, project))
         else:
             project.database.parent.mkdir(parents=True, exist_ok=True)
             sqlite = Connection(project.database)
             self._connection, self.close = sqlite, sqlite.close
-            self.database = Database(sqlite)
-            self.jobs = SqliteStore(self.database, clock.current())
+            database = NotifyingDatabase(sqlite)
+            self.jobs = SqliteStore(database, clock.current(), counting(database, project))
+        self.database = database
 
     @property
     def can_be_kept(self) -> bool:

@@ -19,7 +19,7 @@ from melee.console.text import LETTERS_AT_MOST
 from melee.jobs.bell import PostgresBell, SqliteBell
 from melee.jobs.job import Job
 from melee.jobs.retry import pause_seconds
-from melee.jobs.upkeep import LEASE_SECONDS, RENEW_SECONDS
+from melee.jobs.upkeep import LEASE_SECONDS, LOOKS_IN_A_LEASE
 from melee.objects.registry import RETRY_SECONDS_AT_MOST
 from melee.objects.request import CALL_SECONDS, ID_CHARACTERS_AT_MOST
 from melee.processes.supervisor import PAUSE_SECONDS_AT_MOST
@@ -52,7 +52,6 @@ JOBS = "guide/jobs.md"
 CHOICE = "guide/jobs-or-timers.md"
 DEFAULTS, WEB, SERVER, WORK = ObjectsConfig(), WebConfig(), ServerConfig(), JobsConfig()
 CONSOLE = "reference/console.md"
-DEFAULTS, WEB, SERVER = ObjectsConfig(), WebConfig(), ServerConfig()
 WORDS = {1: "once a second", 5: "five seconds", 60: "a minute", 600: "ten minutes"}
 NUMBERS = {4: "Four", 5: "five"}
 PAUSES = [int(pause_seconds(attempt)) for attempt in range(1, Job.MAX_ATTEMPTS)]
@@ -112,10 +111,10 @@ PORT = next(option.default for option in serve.params if option.name == "port")
         ("examples/signup.md", {60: "once a minute"}[IDLE_SECONDS]),
         ("examples/board.md", f"kept for {KEPT_DAYS} days"),
         (JOBS, f"There are {WORK.workers}, if `melee.toml` does not say otherwise"),
-        (JOBS, f"has it for {LEASE_SECONDS} seconds, and renews that every {RENEW_SECONDS}"),
+        (JOBS, f"has it for {LEASE_SECONDS} seconds, and renews that every {LEASE_SECONDS // LOOKS_IN_A_LEASE}"),
         (JOBS, f"{LEASE_SECONDS} seconds later, or a little more, the job is free"),
         (JOBS, f"A killed worker costs {LEASE_SECONDS} seconds"),
-        (JOBS, {5: "ended within a few seconds"}[RENEW_SECONDS]),
+        (JOBS, {5: "ended within a few seconds"}[LEASE_SECONDS // LOOKS_IN_A_LEASE]),
         (JOBS, {5: "Five attempts are the default"}[Job.MAX_ATTEMPTS]),
         (JOBS, f"fails for good after about {MINUTES_OF_ALL_TRIES} minutes"),
         (JOBS, f"grace period of {SERVER.grace_seconds} seconds"),
@@ -155,7 +154,7 @@ def test_the_table_of_melee_toml_has_each_key_with_its_default_and_no_other() ->
     listed = dict(re.findall(r"^\| `(\[\w+\] \w+)` \| ([^|]+) \|", page, re.MULTILINE))
     sections = msgspec.to_builtins(Config())
     defaults = {f"[{name}] {key}": value for name, section in sections.items() for key, value in section.items()}
-    in_words = {"[app] timezone": "the machine's", "[server] trusted_proxies": "none"}
+    in_words = {"[app] timezone": "the machine's", "[server] trusted_proxies": "none", "[server] metrics": "off"}
     assert listed == {key: in_words.get(key, f"{value}") for key, value in defaults.items()}
 
 

@@ -170,7 +170,7 @@ def test_a_listener_is_given_each_level_and_text_too(monkeypatch: pytest.MonkeyP
     log.also_to(lambda level, text: heard.append((level, text)))
     log.timer_fired("Stats/visits")
     log.of_object("Stats/visits").debug("a detail")
-    log.timer_failed("Stats/\x1b", raised())
+    log.timer_failed("Stats/\x1b", raised(), has_set_another=False)
     assert heard[0] == ("info", "timer Stats/visits -> on_timer")
     assert heard[1][0] == "error"
     assert heard[1][1].startswith("error: timer Stats/\\x1b -> on_timer raised")

@@ -188,7 +188,7 @@ def test_the_page_leaves_the_files_of_objects_as_they_were(visitor: Visitor, und
 
 def test_the_log_shows_what_this_process_logged_the_newest_first(visitor: Visitor, under: AppUnderTest) -> None:
     log.registry_rebuilt(3)
-    log.timer_failed("Stats/visits", ValueError("no"))
+    log.timer_failed("Stats/visits", ValueError("no"), has_set_another=False)
     lines = section(visitor.page(), "log")("li")
     assert [line["class"] for line in lines] == [["error"], ["warning"]]
     assert words(lines[1]) == (

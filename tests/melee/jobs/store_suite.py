@@ -124,6 +124,19 @@ class StoreSuite:
         (claim,) = opened.claim()
         assert claim.attempt == 2
 
+    def test_it_is_known_when_the_first_lease_ends(self, opened: Opened, clock: ManualClock) -> None:
+        opened.store.insert([mail("1"), mail("2")])
+        assert opened.store.next_lease_end_at() is None
+        now = clock.now()
+        (first,) = opened.claim(1)
+        clock.move(5)
+        (second,) = opened.claim(1)
+        assert opened.store.next_lease_end_at() == pytest.approx(now + LEASE_SECONDS)
+        opened.store.succeed([first])
+        assert opened.store.next_lease_end_at() == pytest.approx(now + 5 + LEASE_SECONDS)
+        opened.store.succeed([second])
+        assert opened.store.next_lease_end_at() is None
+
     def test_a_lease_that_is_renewed_does_not_end(self, opened: Opened, clock: ManualClock) -> None:
         opened.store.insert([mail()])
         (claim,) = opened.claim()
