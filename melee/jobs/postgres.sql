@@ -39,29 +39,43 @@ CREATE INDEX IF NOT EXISTS melee_jobs_due_later ON melee_jobs (due_at) WHERE sta
 CREATE INDEX IF NOT EXISTS melee_jobs_leased ON melee_jobs (leased_until) WHERE status = 'running';
 
 -- failed_index
-CREATE INDEX IF NOT EXISTS melee_jobs_failed ON melee_jobs (failed_at) WHERE status = 'failed';
+CREATE INDEX IF NOT EXISTS melee_jobs_failed ON melee_jobs (failed_at, id) WHERE status = 'failed';
 
 -- key_index
 CREATE UNIQUE INDEX IF NOT EXISTS melee_jobs_unique ON melee_jobs (name, unique_key)
     WHERE unique_key IS NOT NULL AND status <> 'failed';
 
 -- insert
-WITH moments AS (
-    SELECT coalesce(to_timestamp(:now), now()) AS moment
+INSERT INTO melee_jobs (name, payload, queue, priority, max_attempts, enqueued_at, due_at, is_due)
+SELECT name, payload, queue, priority, max_attempts, moment, due_at, due_at <= moment
+FROM unnest(
+    :name::text[], :payload::text[], :queue::text[], :priority::integer[], :max_attempts::integer[],
+    :at::double precision[], :in_seconds::double precision[]
+) AS new (name, payload, queue, priority, max_attempts, at, in_seconds),
+LATERAL (SELECT coalesce(to_timestamp(:now), now()) AS moment) AS clock,
+LATERAL (SELECT coalesce(to_timestamp(at), moment + in_seconds * interval '1 second') AS due_at) AS due;
+
+-- insert_unique
+WITH new AS MATERIALIZED (
+    -- As oldest counts who came first, not whose key does.
+    SELECT *, nextval(pg_get_serial_sequence('melee_jobs', 'id')) AS id
+    FROM unnest(
+        :name::text[], :payload::text[], :queue::text[], :priority::integer[], :max_attempts::integer[],
+        :at::double precision[], :in_seconds::double precision[], :unique_key::text[]
+    ) WITH ORDINALITY AS new (name, payload, queue, priority, max_attempts, at, in_seconds, unique_key, place)
 ), stored AS (
-    INSERT INTO melee_jobs (name, payload, queue, priority, unique_key, max_attempts, enqueued_at, due_at, is_due)
-    SELECT name, payload, queue, priority, unique_key, max_attempts, moment,
-        coalesce(to_timestamp(at), moment + in_seconds * interval '1 second'),
-        coalesce(to_timestamp(at), moment + in_seconds * interval '1 second') <= moment
-    FROM moments, unnest(
-        :name::text[], :payload::text[], :queue::text[], :priority::integer[], :unique_key::text[],
-        :max_attempts::integer[], :at::double precision[], :in_seconds::double precision[]
-    ) AS new (name, payload, queue, priority, unique_key, max_attempts, at, in_seconds)
+    INSERT INTO melee_jobs (id, name, payload, queue, priority, max_attempts, unique_key, enqueued_at, due_at, is_due)
+    OVERRIDING SYSTEM VALUE
+    SELECT id, name, payload, queue, priority, max_attempts, unique_key, moment, due_at, due_at <= moment
+    FROM new,
+    LATERAL (SELECT coalesce(to_timestamp(:now), now()) AS moment) AS clock,
+    LATERAL (SELECT coalesce(to_timestamp(at), moment + in_seconds * interval '1 second') AS due_at) AS due
+    -- Two that store the same keys in one order never wait for each other in a circle.
+    ORDER BY name COLLATE "C", unique_key COLLATE "C", place
     ON CONFLICT DO NOTHING
-    RETURNING name, unique_key
+    RETURNING id
 )
-SELECT name, unique_key, pg_notify('melee_jobs', '') FROM stored WHERE unique_key IS NOT NULL
-UNION ALL SELECT NULL, NULL, pg_notify('melee_jobs', '') FROM (SELECT FROM stored WHERE unique_key IS NULL LIMIT 1) AS one;
+SELECT place FROM stored JOIN new USING (id);
 
 -- let_due
 UPDATE melee_jobs SET is_due = true WHERE id IN (
@@ -124,9 +138,6 @@ WHERE id IN (
     FOR UPDATE SKIP LOCKED
 )
 RETURNING *;
-
--- notify
-SELECT pg_notify('melee_jobs', '');
 
 -- next_due_at
 SELECT min(due_at) AS next_due_at FROM melee_jobs WHERE status = 'queued' AND NOT is_due;

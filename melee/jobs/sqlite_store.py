@@ -7,7 +7,18 @@ from typing import Any
 
 from melee.clock import Clock
 from melee.jobs.statements import read_statements
-from melee.jobs.store import Claim, Failure, NewJob, Retried, Stats, StoredJob, Wanted, stats_per_name, stored_job
+from melee.jobs.store import (
+    Claim,
+    Failure,
+    NewJob,
+    Retried,
+    Stats,
+    StoredJob,
+    Wanted,
+    stats_per_name,
+    storable,
+    stored_job,
+)
 from melee.store.database import Database, Row
 
 _SQL = read_statements("sqlite.sql")
@@ -96,7 +107,7 @@ class SqliteStore:
         return self._each(
             "fail",
             (
-                {"now": now, "error": failure.error, "again_in_seconds": failure.again_in_seconds}
+                {"now": now, "error": storable(failure.error), "again_in_seconds": failure.again_in_seconds}
                 | _fence(failure.claim)
                 for failure in failures
             ),

@@ -168,6 +168,11 @@ class Store(Protocol):
         """The time by which jobs are due and leases end."""
 
 
+def storable(error: str) -> str:
+    """An error as every database takes it: without NUL, and without halves of letters, as names of files have them."""
+    return error.replace("\0", "\\0").encode(errors="backslashreplace").decode()
+
+
 def stored_job(row: Mapping[str, Any]) -> StoredJob:
     """The job in a row of the table, whatever columns an owner has added to it."""
     return StoredJob(**{field.name: row[field.name] for field in fields(StoredJob)})

@@ -214,8 +214,7 @@ class Worker:
 
     def _work_with(self, opened: Opened) -> None:
         store = opened.store
-        if opened.bell.fileno() is None:
-            self._look_at_bell()
+        self._look_at_bell()
         self._write(store)
         gone = self._upkeep.renew(store, self._ledger.held)
         for station in self._stations if gone else []:

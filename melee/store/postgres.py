@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from melee.errors import (
@@ -75,7 +76,8 @@ class PostgresConnection:
         settings = _settings(url)
         self.place = _shown(settings)
         self._pid, self._changes, self._last_changes = os.getpid(), 0, 0
-        self._has_news = False
+        self._has_news, self._is_unsettled = False, False
+        self._news: set[str] = set()
         try:
             self._postgres = psycopg.connect(
                 autocommit=True,
@@ -91,6 +93,7 @@ class PostgresConnection:
 
     @property
     def in_transaction(self) -> bool:
+        self._settle()
         return self._postgres.info.transaction_status != psycopg.pq.TransactionStatus.IDLE and not self.is_broken
 
     @property
@@ -110,6 +113,19 @@ class PostgresConnection:
             # Postgres would roll back, and not call it an error.
             raise DatabaseError(sql, f"nothing in this transaction is kept: {_FAILED}")
         self._run(Numbered(sql), sql, ())
+        if sql == "COMMIT":
+            self._send_news()
+        elif sql == "ROLLBACK":
+            self._news.clear()
+
+    def notify(self, channel: str) -> None:
+        """Tells who listens, as soon as what was done is committed. It gets lost with the connection.
+
+        It is no part of the transaction: those that notify wait for each other, each until the one before is on disk.
+        """
+        self._news.add(channel)
+        if not self.in_transaction:
+            self._send_news()
 
     def execute(self, sql: str, parameters: tuple[Any, ...]) -> list[Row]:
         text = numbered(sql)
@@ -146,11 +162,26 @@ class PostgresConnection:
         self._check_process()
         self._postgres.close()
 
+    def _send_news(self) -> None:
+        """Nobody waits for the answer; it is read before the next statement."""
+        for channel in self._news:
+            self._settle()
+            with suppress(psycopg.Error):
+                self._postgres.pgconn.send_query(f"NOTIFY {channel}".encode())
+                self._postgres.pgconn.flush()
+                self._is_unsettled = True
+        self._news.clear()
+
+    def _settle(self) -> None:
+        while self._is_unsettled:
+            self._is_unsettled = self._postgres.pgconn.get_result() is not None
+
     def _note_news(self, _notify: psycopg.Notify) -> None:
         self._has_news = True
 
     def _run(self, text: Numbered, sql: str, parameters: Sequence[Any]) -> list[Row]:
         self._check_process()
+        self._settle()
         try:
             cursor = self._postgres.execute(text.sql, parameters or None)
             if cursor.rowcount > 0 and (cursor.statusmessage or "").startswith(_COUNTED):
@@ -176,6 +207,17 @@ class PostgresConnection:
         hint = next((f": {hint}" for theirs, hint in _HINTS if isinstance(error, theirs)), "")
         position = error.diag.statement_position
         return kind(sql, _one_line(error) + hint, text.origin(int(position) - 1) if position else 0)
+
+
+def postgres_array(values: Sequence[str | float | None]) -> str:
+    """An array as Postgres reads it, for a parameter such as `:ids::bigint[]`; many times as fast as a list is."""
+    return "{" + ",".join(map(_element, values)) + "}"
+
+
+def _element(value: str | float | None) -> str:
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return "NULL" if value is None else repr(value)
 
 
 def _settings(url: str) -> dict[str, Any]:

@@ -67,6 +67,22 @@ class StoreSuite:
         assert opened.payloads(2) == ["3", "5"]
         assert opened.payloads() == ["2", "4", "1"]
 
+    def test_of_many_stored_at_once_the_first_is_the_oldest_whatever_their_keys(self, opened: Opened) -> None:
+        opened.store.insert([mail("1", key="b"), NewJob("a", "2"), mail("3", key="a"), mail("4", key="b"), mail("5")])
+        assert opened.payloads(wanted=Wanted(["default"], ["mail", "a"])) == ["1", "2", "3", "5"]
+
+    def test_payloads_come_out_as_they_went_in(self, opened: Opened) -> None:
+        payloads = ['{"a":"\\\\\\""}', "{,}", "NULL", "", "\\", '"', "é\n\t'$1 ?:a", "\U0001f600"]
+        opened.store.insert([mail(payload) for payload in payloads])
+        assert opened.payloads() == payloads
+
+    def test_a_flood_of_high_priority_holds_up_the_low_one(self, opened: Opened) -> None:
+        opened.store.insert([mail("low")])
+        for _wave in range(3):
+            opened.store.insert([mail("high", priority=1) for _ in range(10)])
+            assert opened.payloads(10) == ["high"] * 10
+        assert opened.payloads(10) == ["low"]
+
     def test_priority_counts_across_queues(self, opened: Opened) -> None:
         opened.store.insert([mail("1", queue="a"), mail("2", queue="b", priority=1), mail("3", queue="c", priority=9)])
         assert opened.payloads(2, Wanted(["a", "b"], ["mail"])) == ["2", "1"]
@@ -188,7 +204,7 @@ class StoreSuite:
     def test_failures_are_kept_with_their_errors_the_newest_first(self, opened: Opened, clock: ManualClock) -> None:
         opened.store.insert([mail("1"), mail("2"), mail("3")])
         first, second, third = opened.claim()
-        for claim, error in ((second, "b"), (third, "c\0"), (first, "a")):
+        for claim, error in ((second, "b"), (third, "c\0\udcff"), (first, "a")):
             opened.fail(claim, error=error)
             clock.move(1)
         assert [(job.payload, (job.last_error or "")[0]) for job in opened.store.failed(2)] == [("1", "a"), ("3", "c")]

@@ -2,17 +2,18 @@
 
 import select
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 
 import pytest
 
 from melee.clock import ManualClock, SystemClock
+from melee.errors import DatabaseUnreachable
 from melee.jobs.bell import CHANNEL
 from melee.jobs.postgres_store import PostgresStore
 from melee.jobs.store import Stats
 from melee.store.database import Database
 from melee.store.postgres import PostgresConnection
-from tests.melee.jobs.store_suite import Opened, Opening, StoreSuite, mail
+from tests.melee.jobs.store_suite import Interrupted, Opened, Opening, StoreSuite, mail
 
 
 @pytest.fixture
@@ -25,8 +26,7 @@ def opening(postgres_url: str, clock: ManualClock) -> Opening:
     @contextmanager
     def open_one() -> Iterator[Opened]:
         with closing(PostgresConnection(postgres_url)) as connection:
-            database = Database(connection)
-            yield Opened(PostgresStore(database, clock), database)
+            yield Opened(PostgresStore(connection, clock), Database(connection))
 
     return open_one
 
@@ -47,26 +47,62 @@ class TenMinutesAhead(SystemClock):
         return super().now() + 600
 
 
-def test_a_worker_whose_clock_is_ahead_takes_no_live_lease(opened: Opened) -> None:
-    ahead = PostgresStore(opened.database, TenMinutesAhead())
-    right = PostgresStore(opened.database, SystemClock())
-    right.insert([mail("1", in_seconds=300), mail("2")])
-    (claim,) = Opened(right, opened.database).claim()
-    assert ahead.reap() == []
-    assert Opened(ahead, opened.database).claim() == []
-    assert right.succeed([claim]) == 1
+def test_a_worker_whose_clock_is_ahead_takes_no_live_lease(opened: Opened, postgres_url: str) -> None:
+    with closing(PostgresConnection(postgres_url)) as connection:
+        ahead, right = PostgresStore(connection, TenMinutesAhead()), PostgresStore(connection, SystemClock())
+        right.insert([mail("1", in_seconds=300), mail("2")])
+        (claim,) = Opened(right, opened.database).claim()
+        assert ahead.reap() == []
+        assert Opened(ahead, opened.database).claim() == []
+        assert right.succeed([claim]) == 1
 
 
 def test_a_listener_is_told_once_a_transaction_whatever_the_size(opened: Opened, postgres_url: str) -> None:
     with closing(PostgresConnection(postgres_url)) as listener:
         listener.listen(CHANNEL)
-        assert not listener.has_news()
         with opened.database.transaction():
             opened.store.insert([mail("x" * 1_000_000), mail("2")])
+            opened.store.insert([mail("3")])
             assert not listener.has_news()
-        assert listener.has_news()
+        assert hears_news(listener)
         assert not listener.has_news()
-    assert opened.stats() == Stats(2, 0, 0)
+    assert opened.stats() == Stats(3, 0, 0)
+
+
+def test_who_waits_is_told_of_what_others_give_back(opened: Opened, clock: ManualClock, postgres_url: str) -> None:
+    opened.store.insert([mail(key="a")])
+    with closing(PostgresConnection(postgres_url)) as listener:
+        listener.listen(CHANNEL)
+
+        def fails() -> None:
+            opened.fail(opened.claim()[0], again_in_seconds=0)
+
+        def is_lost() -> None:
+            opened.claim()
+            clock.move(31)
+            opened.store.reap()
+
+        def fails_and_is_retried() -> None:
+            opened.fail(opened.claim()[0])
+            opened.store.retry_failed()
+
+        def is_released() -> None:
+            opened.store.release(opened.claim())
+
+        for gives_back in (fails, is_released, is_lost, fails_and_is_retried):
+            gives_back()
+            assert hears_news(listener)
+
+
+def test_a_job_is_stored_even_if_nobody_can_be_told(opened: Opened, postgres_url: str) -> None:
+    with closing(PostgresConnection(postgres_url)) as connection:
+        store = PostgresStore(connection, SystemClock())
+        with Database(connection).transaction():
+            store.insert([mail()])
+        end_connection(opened.database, connection)
+        with pytest.raises(DatabaseUnreachable):
+            store.insert([mail()])
+    assert opened.stats() == Stats(1, 0, 0)
 
 
 def test_nobody_is_told_of_what_was_not_stored(opened: Opened, postgres_url: str) -> None:
@@ -74,9 +110,21 @@ def test_nobody_is_told_of_what_was_not_stored(opened: Opened, postgres_url: str
     with closing(PostgresConnection(postgres_url)) as listener:
         listener.listen(CHANNEL)
         assert opened.store.insert([mail(key="a")]) == [False]
+        with suppress(Interrupted), opened.database.transaction():
+            opened.store.insert([mail("never")])
+            raise Interrupted
+        # What comes next is the first that is heard.
+        opened.store.insert([mail("2")])
+        assert hears_news(listener)
         assert not listener.has_news()
 
 
 def hears_news(listener: PostgresConnection) -> bool:
     select.select([listener], [], [], 30)
     return listener.has_news()
+
+
+def end_connection(database: Database, connection: PostgresConnection) -> None:
+    """As an administrator does it, or a server that restarts."""
+    pid = Database(connection).query("SELECT pg_backend_pid() AS pid")[0]["pid"]
+    database.query("SELECT pg_terminate_backend(?, 10000)", pid)
