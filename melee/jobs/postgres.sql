@@ -45,6 +45,14 @@ CREATE INDEX IF NOT EXISTS melee_jobs_failed ON melee_jobs (failed_at, id) WHERE
 CREATE UNIQUE INDEX IF NOT EXISTS melee_jobs_unique ON melee_jobs (name, unique_key)
     WHERE unique_key IS NOT NULL AND status <> 'failed';
 
+-- insert_one
+INSERT INTO melee_jobs (name, payload, queue, priority, max_attempts, enqueued_at, due_at, is_due)
+VALUES (
+    :name, :payload, :queue, :priority, :max_attempts, coalesce(to_timestamp(:now), now()),
+    coalesce(to_timestamp(:at), coalesce(to_timestamp(:now), now()) + :in_seconds * interval '1 second'),
+    coalesce(to_timestamp(:at) <= coalesce(to_timestamp(:now), now()), :in_seconds <= 0)
+);
+
 -- insert
 INSERT INTO melee_jobs (name, payload, queue, priority, max_attempts, enqueued_at, due_at, is_due)
 SELECT name, payload, queue, priority, max_attempts, moment, due_at, due_at <= moment
