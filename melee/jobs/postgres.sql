@@ -24,8 +24,8 @@ SELECT pg_advisory_xact_lock(hashtext('melee_jobs'));
 
 -- settings
 ALTER TABLE melee_jobs SET (
-    -- A queue is many rows that come and go, in few pages.
-    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000, fillfactor = 50
+    -- A queue is rows that come and go, however many wait behind them.
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000
 );
 
 -- claim_index
@@ -86,11 +86,12 @@ WITH new AS MATERIALIZED (
 SELECT place FROM stored JOIN new USING (id);
 
 -- let_due
-UPDATE melee_jobs SET is_due = true WHERE id IN (
+-- An array of ids is looked up one by one, whatever the planner believes of the table.
+UPDATE melee_jobs SET is_due = true WHERE id = ANY (ARRAY(
     SELECT id FROM melee_jobs
     WHERE status = 'queued' AND NOT is_due AND due_at <= coalesce(to_timestamp(:now), now())
     ORDER BY due_at LIMIT 10000 FOR UPDATE SKIP LOCKED
-);
+));
 
 -- claim
 WITH candidates AS (
@@ -109,14 +110,15 @@ WHERE id = ANY (ARRAY(SELECT id FROM candidates))
 RETURNING id, claims AS number, name, payload, attempts AS attempt, max_attempts, priority;
 
 -- renew
+-- That is to say it is running, in words that no index has: it is found by its id, not among all that run.
 UPDATE melee_jobs SET leased_until = coalesce(to_timestamp(:now), now()) + :lease_seconds * interval '1 second'
 FROM unnest(:ids::bigint[], :numbers::integer[]) AS claim (id, number)
-WHERE melee_jobs.id = claim.id AND claims = number AND status = 'running'
+WHERE melee_jobs.id = claim.id AND claims = number AND status NOT IN ('queued', 'failed')
 RETURNING melee_jobs.id;
 
 -- succeed
 DELETE FROM melee_jobs USING unnest(:ids::bigint[], :numbers::integer[]) AS claim (id, number)
-WHERE melee_jobs.id = claim.id AND claims = number AND status = 'running';
+WHERE melee_jobs.id = claim.id AND claims = number AND status NOT IN ('queued', 'failed');
 
 -- fail
 UPDATE melee_jobs SET
@@ -126,13 +128,13 @@ UPDATE melee_jobs SET
     is_due = false, last_error = error, leased_until = NULL, worker = NULL
 FROM unnest(:ids::bigint[], :numbers::integer[], :errors::text[], :again_in_seconds::double precision[])
     AS failure (id, number, error, again_in_seconds)
-WHERE melee_jobs.id = failure.id AND claims = number AND status = 'running';
+WHERE melee_jobs.id = failure.id AND claims = number AND status NOT IN ('queued', 'failed');
 
 -- release
 UPDATE melee_jobs SET
     status = 'queued', attempts = attempts - 1, is_due = true, leased_until = NULL, worker = NULL
 FROM unnest(:ids::bigint[], :numbers::integer[]) AS claim (id, number)
-WHERE melee_jobs.id = claim.id AND claims = number AND status = 'running';
+WHERE melee_jobs.id = claim.id AND claims = number AND status NOT IN ('queued', 'failed');
 
 -- reap
 UPDATE melee_jobs SET
@@ -141,10 +143,10 @@ UPDATE melee_jobs SET
     due_at = coalesce(to_timestamp(:now), now()), is_due = attempts < max_attempts,
     last_error = 'its worker was lost during attempt ' || attempts || ', or did not renew its lease in time',
     leased_until = NULL, worker = NULL
-WHERE id IN (
+WHERE id = ANY (ARRAY(
     SELECT id FROM melee_jobs WHERE status = 'running' AND leased_until < coalesce(to_timestamp(:now), now())
-    FOR UPDATE SKIP LOCKED
-)
+    ORDER BY leased_until LIMIT 10000 FOR UPDATE SKIP LOCKED
+))
 RETURNING *;
 
 -- next_due_at

@@ -44,7 +44,9 @@ ON CONFLICT DO NOTHING
 RETURNING id;
 
 -- let_due
-UPDATE melee_jobs SET is_due = true WHERE status = 'queued' AND NOT is_due AND due_at <= :now;
+UPDATE melee_jobs SET is_due = true WHERE id IN (
+    SELECT id FROM melee_jobs WHERE status = 'queued' AND NOT is_due AND due_at <= :now ORDER BY due_at LIMIT 10000
+);
 
 -- candidates
 SELECT id, priority FROM melee_jobs

@@ -123,6 +123,7 @@ class PostgresConnection:
 
         It is no part of the transaction: those that notify wait for each other, each until the one before is on disk.
         """
+        self._check_process()
         self._news.add(channel)
         if not self.in_transaction:
             self._send_news()
