@@ -90,7 +90,7 @@ SELECT place FROM stored JOIN new USING (id);
 UPDATE melee_jobs SET is_due = true WHERE id = ANY (ARRAY(
     SELECT id FROM melee_jobs
     WHERE status = 'queued' AND NOT is_due AND due_at <= coalesce(to_timestamp(:now), now())
-    ORDER BY due_at LIMIT 10000 FOR UPDATE SKIP LOCKED
+    LIMIT 10000 FOR UPDATE SKIP LOCKED
 ));
 
 -- claim
@@ -145,7 +145,7 @@ UPDATE melee_jobs SET
     leased_until = NULL, worker = NULL
 WHERE id = ANY (ARRAY(
     SELECT id FROM melee_jobs WHERE status = 'running' AND leased_until < coalesce(to_timestamp(:now), now())
-    ORDER BY leased_until LIMIT 10000 FOR UPDATE SKIP LOCKED
+    LIMIT 10000 FOR UPDATE SKIP LOCKED
 ))
 RETURNING *;
 

@@ -1,7 +1,7 @@
 """What every store of jobs has to do. `test_sqlite_store` and `test_postgres_store` run it on theirs."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 
@@ -417,6 +417,34 @@ class StoreSuite:
         assert (job.payload, job.queue, job.priority, job.unique_key) == ("old", "default", 0, None)
         assert opened.store.insert([mail("new", key="a"), mail(key="a")]) == [True, False]
         assert opened.payloads() == ["old", "new"]
+
+
+def each_use(store: Store) -> Iterator[str]:
+    """What a worker does all the time, on a store with many jobs; gives the name of what was done last."""
+    wanted = Wanted(["default", "search"], ["mail", "other"])
+    claims = store.claim(wanted, 5, LEASE_SECONDS, "host/1")
+    assert len(claims) == 5
+    yield "claim"
+    store.renew(claims, LEASE_SECONDS)
+    yield "renew"
+    assert store.succeed(claims[:1]) == 1
+    yield "succeed"
+    store.fail([Failure(claims[1], "no route", None), Failure(claims[2], "no route", 60)])
+    yield "fail"
+    store.release(claims[3:])
+    yield "release"
+    store.reap()
+    yield "reap"
+    store.next_due_at()
+    yield "next_due_at"
+    store.failed(20)
+    yield "failed"
+    store.get(claims[1].id)
+    yield "get"
+    store.retry(claims[1].id)
+    yield "retry"
+    store.discard(claims[1].id)
+    yield "discard"
 
 
 def minutely(moment: float) -> float:

@@ -1,7 +1,10 @@
 """The suite of stores on Postgres behind a pooler in transaction mode, and a worker that hears nothing there."""
 
+import select
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -9,8 +12,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from melee.clock import ManualClock, SystemClock
+from melee.clock import ManualClock
 from melee.jobs.postgres_store import PostgresStore
+from melee.project import Project
 from melee.store.database import Database
 from melee.store.postgres import PostgresConnection
 from tests.conftest import write_app
@@ -29,13 +33,12 @@ class Note(Job):
     number: int
 
     def run(self, resources):
-        resources.db.run("INSERT INTO notes VALUES (?, now())", self.number)
+        resources.db.query("SELECT pg_notify('notes', ?)", str(self.number))
 
 
 @app.post("/<int:number>")
 def note(number):
     with app.db.transaction():
-        app.db.run("CREATE TABLE IF NOT EXISTS notes (number INTEGER, at timestamptz)")
         return [app.jobs.enqueue(Note(number=number))]
 """
 
@@ -83,3 +86,33 @@ def test_the_pooler_hands_out_other_connections(opening: Opening) -> None:
         held = one.database.query(sql)
         assert other.database.query(sql) != held
         assert other.database.query(sql) != held
+
+
+@pytest.mark.slow
+def test_a_worker_that_hears_nothing_looks_once_a_second(
+    tmp_path: Path, postgres_url: str, pooled_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_app(tmp_path / "app", APP)
+    monkeypatch.setenv("DATABASE_URL", pooled_url)
+    client = Project.at(folder).load().app.test_client()
+    with closing(PostgresConnection(postgres_url)) as listener, working(folder) as worker:
+        listener.listen("notes")
+        # The first waits for the worker to start, too.
+        for number in (1, 2, 3):
+            began_at = time.monotonic()
+            assert client.post(f"/{number}").json == [True]
+            assert select.select([listener], [], [], 60)[0]
+            assert listener.has_news()
+            assert number == 1 or time.monotonic() - began_at < 5
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(30) == 0
+        assert listener.own("SELECT count(*) AS left_over FROM melee_jobs") == [{"left_over": 0}]
+
+
+@contextmanager
+def working(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen([sys.executable, "-m", "melee.jobs", folder]) as worker:
+        try:
+            yield worker
+        finally:
+            worker.kill()

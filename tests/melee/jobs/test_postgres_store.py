@@ -3,6 +3,7 @@
 import select
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,9 @@ from melee.errors import DatabaseUnreachable
 from melee.jobs.bell import CHANNEL
 from melee.jobs.postgres_store import PostgresStore
 from melee.jobs.store import Stats
-from melee.store.database import Database
+from melee.store.database import Database, Row
 from melee.store.postgres import PostgresConnection
-from tests.melee.jobs.store_suite import Interrupted, Opened, Opening, StoreSuite, mail
+from tests.melee.jobs.store_suite import Interrupted, Opened, Opening, StoreSuite, each_use, mail
 
 
 @pytest.fixture
@@ -128,3 +129,67 @@ def end_connection(database: Database, connection: PostgresConnection) -> None:
     """As an administrator does it, or a server that restarts."""
     pid = Database(connection).query("SELECT pg_backend_pid() AS pid")[0]["pid"]
     database.query("SELECT pg_terminate_backend(?, 10000)", pid)
+
+
+# Plans.
+
+FILL = """
+INSERT INTO melee_jobs (name, payload, is_due, due_at, status, failed_at)
+SELECT 'mail', '{}', true, now(), 'queued', NULL::timestamptz FROM generate_series(1, 20000)
+UNION ALL SELECT 'mail', '{}', false, '2031-01-01', 'queued', NULL FROM generate_series(1, 5000)
+UNION ALL SELECT 'mail', '{}', false, now(), 'failed', now() FROM generate_series(1, 1000)
+"""
+FAILED = "INSERT INTO melee_jobs (name, payload, status) SELECT 'mail', '{}', 'failed' FROM generate_series(1, 20000)"
+RUNNING = "UPDATE melee_jobs SET status = 'running', leased_until = 'infinity' WHERE id % 2 = 0"
+
+
+class Recorded(PostgresConnection):
+    """Remembers what was run."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.ran: list[tuple[str, tuple[Any, ...]]] = []
+
+    def execute(self, sql: str, parameters: tuple[Any, ...]) -> list[Row]:
+        self.ran.append((sql, parameters))
+        return super().execute(sql, parameters)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [FILL],
+        [FILL, "ANALYZE melee_jobs"],
+        ["ANALYZE melee_jobs", FILL],
+        [FAILED, "ANALYZE melee_jobs", FILL],
+        [FILL, "ANALYZE melee_jobs", RUNNING],
+        [FILL, RUNNING, "ANALYZE melee_jobs"],
+    ],
+    ids=["never", "now", "while_empty", "when_all_had_failed", "while_none_ran", "while_half_ran"],
+)
+def test_whatever_a_worker_does_goes_by_an_index_whenever_it_was_analyzed(
+    opened: Opened, postgres_url: str, steps: list[str]
+) -> None:
+    opened.database.run("ALTER TABLE melee_jobs SET (autovacuum_enabled = off)")
+    for step in steps:
+        opened.database.run(step)
+    with closing(Recorded(postgres_url)) as connection:
+        for use in each_use(PostgresStore(connection, ManualClock())):
+            for sql, parameters in connection.ran:
+                (row,) = connection.own(f"EXPLAIN (FORMAT JSON) {sql}", *parameters)
+                check_plan(row["QUERY PLAN"][0]["Plan"], f"{use}: {sql}")
+            connection.ran.clear()
+
+
+def check_plan(node: dict[str, Any], said: str) -> None:
+    """No table is read from end to end, and nothing is sorted but the few that were found by an index already."""
+    kind, below = node["Node Type"], node.get("Plans", [])
+    assert kind != "Seq Scan", said
+    if kind in ("Sort", "Incremental Sort"):
+        assert "Limit" in kinds(node), said
+    for one in below:
+        check_plan(one, said)
+
+
+def kinds(node: dict[str, Any]) -> set[str]:
+    return {node["Node Type"]}.union(*(kinds(below) for below in node.get("Plans", [])))
