@@ -146,6 +146,9 @@ class PostgresStore:
     def per_name(self) -> dict[str, Stats]:
         return stats_per_name(self._query("per_name"))
 
+    def first_names(self) -> set[str]:
+        return {row["name"] for row in self._query("first_names")}
+
     def get(self, id: int) -> StoredJob | None:
         rows = self._query("get", id=id)
         return _stored(rows[0]) if rows else None
@@ -167,7 +170,7 @@ class PostgresStore:
 
     def retry_failed(self) -> Retried:
         queued = self._retry([row["id"] for row in self._query("retryable_ids")])
-        return Retried(queued, sum(stats.failed for stats in self.per_name().values()))
+        return Retried(queued, self._query("failed_count")[0]["jobs"])
 
     def now(self) -> float:
         moved = self._moved_now()

@@ -108,6 +108,14 @@ RETURNING next_at;
 -- per_name
 SELECT name, status, count(*) AS jobs FROM melee_jobs GROUP BY name, status ORDER BY name;
 
+-- first_names
+SELECT DISTINCT name FROM (
+    SELECT name FROM melee_jobs WHERE status = 'queued' AND is_due ORDER BY queue, priority DESC, id LIMIT 10000
+) AS first;
+
+-- failed_count
+SELECT count(*) AS jobs FROM melee_jobs WHERE status = 'failed';
+
 -- get
 SELECT * FROM melee_jobs WHERE id = :id;
 

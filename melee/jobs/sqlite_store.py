@@ -138,6 +138,9 @@ class SqliteStore:
     def per_name(self) -> dict[str, Stats]:
         return stats_per_name(self._query("per_name", {}))
 
+    def first_names(self) -> set[str]:
+        return {row["name"] for row in self._query("first_names", {})}
+
     def get(self, id: int) -> StoredJob | None:
         rows = self._query("get", {"id": id})
         return stored_job(rows[0]) if rows else None
@@ -157,7 +160,7 @@ class SqliteStore:
     def retry_failed(self) -> Retried:
         with self._database.transaction():
             queued = self._run("retry_failed", now=self.now())
-            return Retried(queued, sum(stats.failed for stats in self.per_name().values()))
+            return Retried(queued, self._query("failed_count", {})[0]["jobs"])
 
     def now(self) -> float:
         return self._clock.now()

@@ -145,7 +145,10 @@ class Store(Protocol):
         """
 
     def per_name(self) -> dict[str, Stats]:
-        """How many jobs of each kind there are."""
+        """How many jobs of each kind there are. That takes long when they are many: it reads them all."""
+
+    def first_names(self) -> set[str]:
+        """The names of the first jobs that are due; those that nobody claims are among them sooner or later."""
 
     def get(self, id: int) -> StoredJob | None: ...
 

@@ -92,6 +92,7 @@ class StoreSuite:
         assert opened.payloads(1) == ["3"]
         assert opened.claim() == []
         assert opened.store.per_name()["unknown"] == Stats(queued=1, running=0, failed=0)
+        assert opened.store.first_names() == {"unknown", "mail"}
 
     def test_what_was_written_by_sql_is_claimed_too(self, opened: Opened, clock: ManualClock) -> None:
         opened.database.run("INSERT INTO melee_jobs (name, payload) VALUES ('mail', '7')")
