@@ -1,6 +1,7 @@
 """A connection to a Postgres database, for the same `Database` that SQLite has."""
 
 import os
+import select
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -158,6 +159,11 @@ class PostgresConnection:
             self._has_news = True
         had, self._has_news = self._has_news, False
         return had
+
+    def is_quiet(self) -> bool:
+        """Whether the other side has said nothing unasked, as it does when it ends."""
+        self._settle()
+        return not self.is_broken and not select.select([self._descriptor], [], [], 0)[0]
 
     def close(self) -> None:
         self._check_process()
