@@ -91,7 +91,7 @@ def _per_name(project: Project) -> Mapping[str, Stats]:
 
         postgres = PostgresConnection(project.database_url)
         try:
-            return PostgresStore(Database(postgres), SystemClock()).per_name()
+            return PostgresStore(postgres, SystemClock()).per_name()
         finally:
             postgres.close()
     if not project.database.is_file():

@@ -48,7 +48,7 @@ def _on_postgres(project: Project, clock: Clock) -> Opened:
     connection = PostgresConnection(project.database_url)
     try:
         database = NotifyingDatabase(connection)
-        store = PostgresStore(database, clock, counting(database, project))
+        store = PostgresStore(connection, clock, database, counting(database, project))
         store.create()
         bell = PostgresBell(PostgresConnection(project.database_url))
     except BaseException:

@@ -1,9 +1,11 @@
 """What every store of jobs has to do. `test_sqlite_store` and `test_postgres_store` run it on theirs."""
 
+import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
@@ -67,6 +69,22 @@ class StoreSuite:
         assert opened.payloads(2) == ["3", "5"]
         assert opened.payloads() == ["2", "4", "1"]
 
+    def test_of_many_stored_at_once_the_first_is_the_oldest_whatever_their_keys(self, opened: Opened) -> None:
+        opened.store.insert([mail("1", key="b"), NewJob("a", "2"), mail("3", key="a"), mail("4", key="b"), mail("5")])
+        assert opened.payloads(wanted=Wanted(["default"], ["mail", "a"])) == ["1", "2", "3", "5"]
+
+    def test_payloads_come_out_as_they_went_in(self, opened: Opened) -> None:
+        payloads = ['{"a":"\\\\\\""}', "{,}", "NULL", "", "\\", '"', "é\n\t'$1 ?:a", "\U0001f600"]
+        opened.store.insert([mail(payload) for payload in payloads])
+        assert opened.payloads() == payloads
+
+    def test_a_flood_of_high_priority_holds_up_the_low_one(self, opened: Opened) -> None:
+        opened.store.insert([mail("low")])
+        for _wave in range(3):
+            opened.store.insert([mail("high", priority=1) for _ in range(10)])
+            assert opened.payloads(10) == ["high"] * 10
+        assert opened.payloads(10) == ["low"]
+
     def test_priority_counts_across_queues(self, opened: Opened) -> None:
         opened.store.insert([mail("1", queue="a"), mail("2", queue="b", priority=1), mail("3", queue="c", priority=9)])
         assert opened.payloads(2, Wanted(["a", "b"], ["mail"])) == ["2", "1"]
@@ -76,6 +94,7 @@ class StoreSuite:
         assert opened.payloads(1) == ["3"]
         assert opened.claim() == []
         assert opened.store.per_name()["unknown"] == Stats(queued=1, running=0, failed=0)
+        assert opened.store.first_names() == {"unknown", "mail"}
 
     def test_what_was_written_by_sql_is_claimed_too(self, opened: Opened, clock: ManualClock) -> None:
         opened.database.run("INSERT INTO melee_jobs (name, payload) VALUES ('mail', '7')")
@@ -201,7 +220,7 @@ class StoreSuite:
     def test_failures_are_kept_with_their_errors_the_newest_first(self, opened: Opened, clock: ManualClock) -> None:
         opened.store.insert([mail("1"), mail("2"), mail("3")])
         first, second, third = opened.claim()
-        for claim, error in ((second, "b"), (third, "c\0"), (first, "a")):
+        for claim, error in ((second, "b"), (third, "c\0\udcff"), (first, "a")):
             opened.fail(claim, error=error)
             clock.move(1)
         assert [(job.payload, (job.last_error or "")[0]) for job in opened.store.failed(2)] == [("1", "a"), ("3", "c")]
@@ -300,6 +319,53 @@ class StoreSuite:
             in_threads(lambda: store(keys), lambda: store(keys[::-1]))
         assert opened.stats() == Stats(200, 0, 0)
         assert (len(stored), stored.count(True)) == (2000, 200)
+
+    # All at once.
+
+    def test_eight_writers_and_a_worker_are_never_locked_out(self, opened: Opened, opening: Opening) -> None:
+        writing = threading.Semaphore(0)
+        done: list[int] = []
+
+        def write() -> None:
+            with opening() as own:
+                for number in range(50):
+                    own.store.insert([mail(str(number))])
+            writing.release()
+
+        def work() -> None:
+            with opening() as own:
+                while len(done) < 400:
+                    claims = own.claim(20)
+                    assert own.store.succeed(claims) == len(claims)
+                    done.extend(claim.id for claim in claims)
+
+        in_threads(*[write] * 8, work)
+        assert len(done) == len(set(done)) == 400
+
+    def test_whatever_workers_do_at_once_each_job_is_done_once_and_nothing_waits_in_a_circle(
+        self, opened: Opened, opening: Opening, clock: ManualClock
+    ) -> None:
+        opened.store.insert([mail(key=str(number), max_attempts=10_000) for number in range(120)])
+        done: list[int] = []
+
+        def work(seed: int) -> None:
+            choice = random.Random(seed)
+            with opening() as own:
+                while len(done) < 120:
+                    claims = own.claim(10)
+                    choice.shuffle(claims)
+                    own.store.renew(claims[:6], LEASE_SECONDS)
+                    done.extend([1] * own.store.succeed(claims[:3]))
+                    own.store.fail([Failure(claim, "no route", 0) for claim in claims[3:5]])
+                    own.store.release(claims[5:8])
+                    # The rest is left behind. Whoever comes next finds it, and a late word changes nothing.
+                    clock.move(LEASE_SECONDS + 1)
+                    own.store.reap()
+                    assert own.store.succeed(claims[:8]) == 0
+
+        in_threads(*[partial(work, seed) for seed in range(4)])
+        assert len(done) == 120
+        assert opened.stats() == Stats(0, 0, 0)
 
     # Transactions.
 
@@ -414,6 +480,34 @@ class StoreSuite:
         assert (job.payload, job.queue, job.priority, job.unique_key) == ("old", "default", 0, None)
         assert opened.store.insert([mail("new", key="a"), mail(key="a")]) == [True, False]
         assert opened.payloads() == ["old", "new"]
+
+
+def each_use(store: Store) -> Iterator[str]:
+    """What a worker does all the time, on a store with many jobs; gives the name of what was done last."""
+    wanted = Wanted(["default", "search"], ["mail", "other"])
+    claims = store.claim(wanted, 5, LEASE_SECONDS, "host/1")
+    assert len(claims) == 5
+    yield "claim"
+    store.renew(claims, LEASE_SECONDS)
+    yield "renew"
+    assert store.succeed(claims[:1]) == 1
+    yield "succeed"
+    store.fail([Failure(claims[1], "no route", None), Failure(claims[2], "no route", 60)])
+    yield "fail"
+    store.release(claims[3:])
+    yield "release"
+    store.reap()
+    yield "reap"
+    store.next_due_at()
+    yield "next_due_at"
+    store.failed(20)
+    yield "failed"
+    store.get(claims[1].id)
+    yield "get"
+    store.retry(claims[1].id)
+    yield "retry"
+    store.discard(claims[1].id)
+    yield "discard"
 
 
 def minutely(moment: float) -> float:

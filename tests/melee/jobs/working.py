@@ -132,9 +132,15 @@ class Place:
     def opened(self) -> Iterator[Store]:
         """The store, on a connection of its own."""
         (self.folder / "data").mkdir(exist_ok=True)
-        connection = PostgresConnection(self.url) if self.url else Connection(self.folder / "data" / "app.sqlite3")
+        connection: PostgresConnection | Connection
+        store: Store
+        if self.url:
+            connection = PostgresConnection(self.url)
+            store = PostgresStore(connection, SystemClock())
+        else:
+            connection = Connection(self.folder / "data" / "app.sqlite3")
+            store = SqliteStore(Database(connection), SystemClock())
         try:
-            store = (PostgresStore if self.url else SqliteStore)(Database(connection), SystemClock())
             store.create()
             yield store
         finally:
