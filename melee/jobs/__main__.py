@@ -136,6 +136,8 @@ def main(folder: Path, data: Path | None, parent: int | None, reports: int | Non
         project = Project.at(folder, data)
         app = project.load().app
         stations = stations_of(app.jobs, project.config.jobs)
+        if not stations:
+            raise BadInput("there is nothing to work on: no job is registered, or [jobs] workers is 0")
         work(project, app, stations, grace, lease, told)
     except (BadInput, ForkerLost) as error:
         if reports is None:
