@@ -153,7 +153,7 @@ def test_a_job_under_way_ends_with_the_version_it_began_with_however_long_it_tak
             server.ask("note/a")
             until(lambda: noted(folder) == ["a 2"])
             # Longer than the grace time, and than an app stays awake for nothing.
-            server.ask("note/b?in=3")
+            server.ask("note/b?in=6")
             until(lambda: noted(folder) == ["a 2", "b 2"])
             assert "sleeps" not in "".join(server.printed)
         until(lambda: noted(folder) == ["a 2", "b 2", "waited 1"])
@@ -201,7 +201,7 @@ def test_a_job_that_runs_keeps_the_app_awake(tmp_path: Path, gate: Gate) -> None
     with ServerUnderTest(folder) as server:
         server.ask(f"wait?gate={gate.path}")
         with gate.reached():
-            server.ask("note/b?in=3")
+            server.ask("note/b?in=6")
             until(lambda: noted(folder) == ["b 1"])
             assert "sleeps" not in "".join(server.printed)
         server.wait_for("app sleeps; next timer or job: none")
@@ -263,7 +263,7 @@ def test_an_app_whose_jobs_are_in_postgres_does_not_sleep(
         server.ask("note/a")
         until(lambda: noted(folder) == ["a 1"])
         opened = open_jobs(project, SystemClock())
-        opened.store.insert([NewJob("note", '{"words":"b"}', in_seconds=3)])
+        opened.store.insert([NewJob("note", '{"words":"b"}', in_seconds=6)])
         opened.close()
         until(lambda: noted(folder) == ["a 1", "b 1"])
         printed = "".join(server.printed)
