@@ -37,7 +37,6 @@ EXAMPLES: dict[str, MeleeError] = {
     ),
     "database or disk is full in: COMMIT": errors.DatabaseFull("COMMIT", "database or disk is full"),
     "database is locked in: BEGIN IMMEDIATE": errors.DatabaseLocked("BEGIN IMMEDIATE", "database is locked"),
-    "the connection is lost in: COMMIT": errors.DatabaseUnreachable("COMMIT", "the connection is lost"),
     "PRAGMA synchronous is refused in: PRAGMA synchronous = OFF": errors.StatementRefused(
         "PRAGMA synchronous = OFF", "PRAGMA synchronous is refused"
     ),
