@@ -17,9 +17,11 @@ from melee.store.migrations import Migration, migrate, read_migrations
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose database it is: that of an object of a durable class, or, without a name, the app's."""
+    """Whose database it is: that of an object of a durable class, or, without a name, the app's, which may have the
+    tables of jobs, too."""
 
     class_name: str = ""
+    has_jobs: bool = False
 
     @property
     def title(self) -> str:
@@ -68,6 +70,8 @@ class Migrated:
                 # A foreign key that is broken when the file ends.
                 raise MigrationError(str(migration.path), "", advised(error, "correct the file")) from None
             self._number = migration.number
+        if self.owner.has_jobs:
+            SqliteStore(database, SystemClock()).create()
         if self.owner.class_name:
             Record(self.connection, SystemClock()).create(ObjectRef(self.owner.class_name, "any"))
         else:

@@ -71,6 +71,7 @@ class _Pending:
     def _run(self, claim: Claim) -> bool:
         """Runs one job and writes down what came of it; returns whether it ran."""
         ledger = Ledger(self._classes)
+        ledger.take([claim])
         order = Order(claim.id, claim.name, claim.payload, claim.attempt)
         cls = self._classes[claim.name]
         try:

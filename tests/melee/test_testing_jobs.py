@@ -23,9 +23,15 @@ import asyncio
 import os
 import signal
 from flask import request
-from melee import App, Job
+from melee import App, Durable, Job
 
 app = App(__name__)
+
+
+class Stats(Durable):
+    def hit(self):
+        self.storage.put("hits", self.storage.get("hits", 0) + 1)
+        return self.storage.get("hits")
 
 
 class Ran:
@@ -99,6 +105,22 @@ class Writes(Job):
 
     def run(self, resources):
         resources.db.run("INSERT INTO notes (text) VALUES (?)", "written")
+
+
+@app.jobs.register
+class Counts(Job):
+    NAME = "counts"
+
+    def run(self, resources):
+        ran.texts.append(Stats.get("jobs").hit())
+
+
+@app.jobs.register
+class Looks(Job):
+    NAME = "looks"
+
+    def run(self, resources):
+        ran.texts.append(resources.db.first("SELECT status, leased_until FROM melee_jobs"))
 
 
 @app.jobs.register
@@ -271,6 +293,18 @@ def test_a_job_writes_to_the_database_of_the_app(app: AppUnderTest) -> None:
         assert flask.db.query("SELECT text FROM notes") == [{"text": "written"}]
 
 
+def test_a_job_calls_the_objects_of_the_app(app: AppUnderTest) -> None:
+    app.jobs.enqueue_many([job(app, "counts"), job(app, "counts")])
+    assert app.jobs.run_pending() == 2
+    assert texts(app) == [1, 2]
+
+
+def test_a_job_that_runs_is_held_for_an_hour(on_sqlite: AppUnderTest) -> None:
+    on_sqlite.jobs.enqueue(job(on_sqlite, "looks"))
+    assert on_sqlite.jobs.run_pending() == 1
+    assert texts(on_sqlite) == [{"status": "running", "leased_until": on_sqlite.clock.now() + 3600}]
+
+
 def test_a_cron_job_runs_when_the_clock_has_passed_its_time(app: AppUnderTest) -> None:
     app.clock.move_to(datetime(2030, 1, 1, 7, 59, 59, tzinfo=UTC))
     assert app.jobs.run_pending() == 0
@@ -319,6 +353,7 @@ def test_a_job_that_was_being_run_when_its_process_was_killed_runs_again_after_a
         )
     on_sqlite.clock.move(3600)
     assert on_sqlite.jobs.run_pending() == 0
+    assert on_sqlite.jobs.enqueued(SendWelcome) == []
     on_sqlite.clock.move(1)
     assert on_sqlite.jobs.run_pending() == 1
     assert texts(on_sqlite) == ["welcome 7"]

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from melee.builder.classes import durable_classes
+from melee.builder.classes import durable_classes, job_classes
 from melee.builder.reading import read_sources
 from melee.builder.source import Finding
 from melee.builder.statements import findings
+from melee.project import Project
 from tests.melee.builder.an_app import sources_with_one_unread
 
 REPOSITORY = Path(__file__).parents[3]
@@ -45,7 +46,7 @@ def write(tmp_path: Path) -> Write:
 def found(folder: Path) -> list[Finding]:
     sources, unreadable = read_sources(folder)
     assert unreadable == []
-    return findings(folder, sources, durable_classes(sources))
+    return findings(Project.at(folder), sources, durable_classes(sources), job_classes(sources))
 
 
 def found_in_method(folder: Path, write: Write, body: str) -> list[tuple[int, int, str]]:
@@ -154,7 +155,7 @@ def test_a_module_that_cannot_be_read_may_have_the_class_of_a_folder_and_make_it
     write("lib/stats.py", f'{STATS}        self.storage.run("DELETE FROM dais")\n')
     sources = sources_with_one_unread(tmp_path, app=(tmp_path / "app.py").read_text())
     problem = f"incomplete input; {STATEMENT}"
-    assert findings(tmp_path, sources, durable_classes(sources)) == [Finding("app.py", 7, 15, problem)]
+    assert findings(Project.at(tmp_path), sources, durable_classes(sources), []) == [Finding("app.py", 7, 15, problem)]
 
 
 # Statements
@@ -529,3 +530,40 @@ def test_the_place_is_that_of_the_wrong_name_however_the_text_is_written(
     [finding] = found(folder)
     assert finding.problem.startswith("no such column: vews")
     assert source.split("\n")[finding.line - 1][finding.column - 1 :].startswith("vews")
+
+
+MAIL = "from melee import Job\n\n\nclass Mail(Job):\n    NAME = 'mail'\n\n    def run(self, resources):\n        "
+
+
+def test_the_statements_of_a_job_are_checked_on_the_database_of_the_app(tmp_path: Path, write: Write) -> None:
+    write("jobs/mail.py", f"{MAIL}resources.db.query('SELECT text, txt FROM notes')\n")
+    [finding] = found(tmp_path)
+    assert finding[:3] == ("jobs/mail.py", 8, 42)
+    write("jobs/mail.py", f"{MAIL}resources.db.query('SELECT text FROM notes')\n")
+    assert found(tmp_path) == []
+
+
+def test_what_is_no_database_of_a_job_is_left_alone(tmp_path: Path, write: Write) -> None:
+    other = "\n\n    def other(self, resources):\n        resources.db.query('SELECT * FROM nothing')\n"
+    write("jobs/mail.py", f"{MAIL}self.db.query('no SQL'){other}")
+    assert found(tmp_path) == []
+
+
+def test_an_app_with_jobs_may_ask_their_table(tmp_path: Path, write: Write) -> None:
+    write("app.py", f"{APP}app.db.query('SELECT name, last_error FROM melee_jobs')\n")
+    assert ["no such table: melee_jobs" in finding.problem for finding in found(tmp_path)] == [True]
+    write("jobs/mail.py", f"{MAIL}pass\n")
+    assert found(tmp_path) == []
+
+
+def test_what_an_app_has_in_postgres_is_not_judged_as_sqlite(
+    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("db/001_notes.sql", "CREATE TABLE notes (id bigint GENERATED ALWAYS AS IDENTITY, at timestamptz);\n")
+    write("app.py", f"{APP}app.db.query('SELECT now() - interval \\'1 day\\'')\n")
+    write("jobs/mail.py", f"{MAIL}resources.db.query('SELECT id::text FROM notes')\n")
+    write("lib/stats.py", f"{STATS}        self.storage.query('SELECT * FROM weeks')\n")
+    monkeypatch.setenv("DATABASE_URL", "postgresql://host/name")
+    assert [finding.file for finding in found(tmp_path)] == ["lib/stats.py"]
+    monkeypatch.delenv("DATABASE_URL")
+    assert "db/001_notes.sql" in [finding.file for finding in found(tmp_path)]
