@@ -74,8 +74,6 @@ class Migrated:
             SqliteStore(database, SystemClock()).create()
         if self.owner.class_name:
             Record(self.connection, SystemClock()).create(ObjectRef(self.owner.class_name, "any"))
-        else:
-            SqliteStore(database, SystemClock()).create()
 
 
 def _finding(error: MigrationError, folder: Path) -> Finding:

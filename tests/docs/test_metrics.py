@@ -60,3 +60,10 @@ def test_the_alerts_add_the_servers_up_for_each_job() -> None:
 def test_the_setting_is_one_of_melee_and_off_without_it() -> None:
     assert read_config((SNIPPETS / "melee.toml").read_text(encoding="utf-8")).server.metrics
     assert not read_config("").server.metrics
+
+
+def test_the_sentences_on_the_alerts_have_their_numbers() -> None:
+    [dead, often] = RULES
+    assert ("[1h]" in dead.expr, "It stays on for an hour." in PAGE) == (True, True)
+    assert (often.lasts, often.expr.rstrip()[-5:]) == ("10m", "> 0.1")
+    assert "If one in ten tries fails for ten minutes" in PAGE

@@ -178,14 +178,6 @@ def test_the_statements_on_the_apps_database_are_checked(tmp_path: Path, write: 
     assert found(tmp_path) == [Finding(file, line, column, f"{missing}db/002_what.sql (see guide/database#migrations)")]
 
 
-def test_the_table_of_jobs_is_known_in_the_apps_database_and_in_no_other(tmp_path: Path, write: Write) -> None:
-    write("app.py", f'{APP}def jobs():\n    return app.db.query("SELECT name, last_error, nme FROM melee_jobs")\n')
-    write("lib/stats.py", f'{STATS}        self.storage.run("DELETE FROM melee_jobs")\n')
-    assert [finding[0] for finding in found(tmp_path)] == ["app.py", "lib/stats.py"]
-    assert "no such column: nme" in found(tmp_path)[0].problem
-    assert "no such table: melee_jobs" in found(tmp_path)[1].problem
-
-
 def test_each_database_is_asked_about_its_own_statements(tmp_path: Path, write: Write) -> None:
     write("app.py", f'{APP}def notes():\n    return app.db.query("SELECT views FROM days")\n')
     write("lib/stats.py", f'{STATS}        self.storage.run("DELETE FROM notes")\n')
