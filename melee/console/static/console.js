@@ -67,10 +67,12 @@ function load(url, options) {
 }
 
 async function order(form) {
+  const row = form.closest("tr"), beside = row?.nextElementSibling ?? row?.previousElementSibling
   const fresh = await load(form.action, { method: "POST" })
   said.textContent = fresh ? fresh.querySelector("#said").textContent : "No answer came; look whether it was done."
-  // The button may be gone with its row.
-  if (document.activeElement === document.body) said.focus()
+  // The button may be gone with its row; who works with the keyboard goes on with the row beside it.
+  const heir = beside?.isConnected ? beside.querySelector("button") : said
+  if (document.activeElement === document.body) heir.focus({ preventScroll: true })
 }
 
 function refresh() {
