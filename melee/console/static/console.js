@@ -1,8 +1,8 @@
 // Keeps the page current while somebody looks at it. Without this it works as any page does, by loading it again.
-const REFRESH_MS = 2_000, PATIENCE_MS = 15_000
+const REFRESH_MS = 2_000, PATIENCE_MS = 15_000, DOUBLE_CLICK_MS = 600
 const CHANGING = ["nav", ".clock time", "#jobs", "#failed", "#cron", "#objects", "#log"]
 const [said, connection, pause] = ["#said", "#connection", "#pause"].map(name => document.querySelector(name))
-let last = Promise.resolve()
+let last = Promise.resolve(), restsUntil = 0
 
 // Changes what is different and nothing else: focus, scroll, selection and what is unfolded stay.
 function change(old, fresh) {
@@ -51,12 +51,12 @@ async function fetched(url, options) {
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html")
     steadily(() => {
       for (const part of CHANGING) change(document.querySelector(part), fresh.querySelector(part))
+      if (options) said.textContent = fresh.querySelector("#said").textContent
     })
     connection.textContent = ""
-    return fresh
   } catch {
     connection.textContent = "No answer, trying again."
-    return undefined
+    if (options) said.textContent = "No answer came; look whether it was done."
   }
 }
 
@@ -67,10 +67,13 @@ function load(url, options) {
 }
 
 async function order(form) {
-  const fresh = await load(form.action, { method: "POST" })
-  said.textContent = fresh ? fresh.querySelector("#said").textContent : "No answer came; look whether it was done."
-  // The button may be gone with its row.
-  if (document.activeElement === document.body) said.focus()
+  const row = form.closest("tr"), beside = row?.nextElementSibling ?? row?.previousElementSibling
+  restsUntil = Infinity
+  await load(form.action, { method: "POST" })
+  restsUntil = performance.now() + DOUBLE_CLICK_MS
+  // The button may be gone with its row; who works with the keyboard goes on with the row beside it.
+  const heir = beside?.isConnected ? beside.querySelector("button") : said
+  if (document.activeElement === document.body) heir.focus({ preventScroll: true })
 }
 
 function refresh() {
@@ -82,6 +85,10 @@ async function refreshAgainAndAgain() {
   setTimeout(refreshAgainAndAgain, REFRESH_MS)
 }
 
+// The second click of a double one would meet the button of the row that has come up.
+document.addEventListener("click", event => {
+  if (event.detail > 0 && event.target.matches("form button") && performance.now() < restsUntil) event.preventDefault()
+})
 document.addEventListener("submit", event => {
   event.preventDefault()
   order(event.target)
