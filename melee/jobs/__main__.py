@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,12 @@ from melee import clock, log
 from melee.clock import SystemClock
 from melee.errors import BadInput
 from melee.jobs.executor import Executor
+from melee.jobs.executors import ForkerLost
 from melee.jobs.frames import Board
 from melee.jobs.opened import open_jobs
 from melee.jobs.queue import Jobs
-from melee.jobs.worker import ForkerLost, Worker
+from melee.jobs.upkeep import LEASE_SECONDS
+from melee.jobs.worker import Worker
 from melee.objects.request import owned_by
 from melee.objects.workers import workers_of
 from melee.processes.child import run_as_child
@@ -30,7 +33,13 @@ from melee.project import JobsConfig, Project
 GRACE_SECONDS = 10.0
 
 
-def work(project: Project, app: Any, stations: list[tuple[list[str], int]], grace_seconds: float) -> None:
+def work(
+    project: Project,
+    app: Any,
+    stations: list[tuple[list[str], int]],
+    grace_seconds: float,
+    lease_seconds: float = LEASE_SECONDS,
+) -> None:
     """Works on the jobs of a loaded app until SIGTERM; raises `ForkerLost`."""
     time = SystemClock()
     executors = sum(size for _queues, size in stations)
@@ -39,8 +48,8 @@ def work(project: Project, app: Any, stations: list[tuple[list[str], int]], grac
     with clock.installed(time, project.config.zone):
         control, pid = _forked(project, app, board)
         try:
-            worker = Worker(app.jobs, stations, control, board, lambda: open_jobs(project, time), time, grace_seconds)
-            worker.run()
+            open_database = partial(open_jobs, project, time)
+            Worker(app.jobs, stations, control, board, open_database, time, grace_seconds, lease_seconds).run()
         finally:
             control.close()
             os.waitpid(pid, 0)
@@ -59,13 +68,15 @@ def _forked(project: Project, app: Any, board: Board) -> tuple[socket.socket, in
     parent_pid = os.getpid()
     pid = os.fork()
     if pid == 0:
-        run_as_child(parent_pid, ours.close, lambda: _fork_executors(project, app, board, theirs))
+        run_as_child(parent_pid, ours.close, lambda: _fork_executors(project, app, board, theirs, parent_pid))
     theirs.close()
     return ours, pid
 
 
-def _fork_executors(project: Project, app: Any, board: Board, control: socket.socket) -> None:
+def _fork_executors(project: Project, app: Any, board: Board, control: socket.socket, parent_pid: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Not by SIGKILL: what the jobs have started has to be ended, too.
+    end_with_parent(parent_pid)
     time = SystemClock()
     # It connects when a job makes its first call.
     with owned_by(workers_of(project, project.config.objects.workers, time)):
@@ -77,7 +88,8 @@ def _fork_executors(project: Project, app: Any, board: Board, control: socket.so
 @click.option("--data", type=click.Path(path_type=Path), help="The data folder; default: data/ in FOLDER.")
 @click.option("--parent", type=int, help="The process to end with.")
 @click.option("--grace", type=float, default=GRACE_SECONDS, help="Seconds that the end may take.")
-def main(folder: Path, data: Path | None, parent: int | None, grace: float) -> None:
+@click.option("--lease", type=float, default=LEASE_SECONDS, help="Seconds that jobs are held for a worker that died.")
+def main(folder: Path, data: Path | None, parent: int | None, grace: float, lease: float) -> None:
     """Work on the durable jobs of the app in FOLDER."""
     if parent is not None:
         end_with_parent(parent)
@@ -86,7 +98,9 @@ def main(folder: Path, data: Path | None, parent: int | None, grace: float) -> N
         project = Project.at(folder, data)
         app = project.load().app
         stations = stations_of(app.jobs, project.config.jobs)
-        work(project, app, stations, grace)
+        if not stations:
+            sys.exit("melee: there is nothing to work on: no job is registered, or [jobs] workers is 0")
+        work(project, app, stations, grace, lease)
     except (BadInput, ForkerLost) as error:
         sys.exit(f"melee: {error}")
 

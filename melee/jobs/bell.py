@@ -15,10 +15,12 @@ class Bell(Protocol):
     """Rings when jobs may have been stored.
 
     Attributes:
-        look_seconds: how long to wait before it is looked at, if there is nothing to wait for.
+        look_seconds: how long to wait before it is asked, if there is nothing to wait for.
+        hears_all: whether nothing new is there when it did not ring.
     """
 
     look_seconds: float
+    hears_all: bool
 
     def fileno(self) -> int | None:
         """Readable when it rings; None when there is no such thing."""
@@ -33,6 +35,7 @@ class SqliteBell:
     """Looks whether another connection has changed the file, which costs about as much as reading the time."""
 
     look_seconds = 0.02
+    hears_all = True
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -51,9 +54,10 @@ class SqliteBell:
 
 class PostgresBell:
     """Listens on a connection of its own. Behind a pooler that gives it another one for each transaction it hears
-    nothing; then the look once a second finds what is new."""
+    nothing; so the store is looked into once a second all the same."""
 
     look_seconds = 1.0
+    hears_all = False
 
     def __init__(self, connection: "PostgresConnection") -> None:
         self._connection = connection

@@ -36,20 +36,20 @@ class Executor:
 
     def serve(self) -> None:
         unpacker: Unpacker[Told] = Unpacker(Told)
-        with asyncio.Runner() as runner, self._app.keeping_database():
+        with self._app.keeping_database():
             while (messages := unpacker.receive(self._connection)) is not None:
                 for message in messages:
                     if isinstance(message, Begin):
                         self._line = message.line
                         continue
-                    seconds = [self._run(order, runner) for order in message.orders]
+                    seconds = [self._run(order) for order in message.orders]
                     self._connection.sendall(packed(Ran(seconds)))
 
-    def _run(self, order: Order, runner: asyncio.Runner) -> float:
+    def _run(self, order: Order) -> float | None:
         """Runs one job; a failure is told before the board says that it ended."""
         number, began_at = self._jobs + 1, self._clock.elapsed()
-        self._board.write(self._line, number, self._jobs, began_at)
-        problem = run_job(self._app, self._classes.get(order.name), order, runner)
+        may_run = self._board.begin(self._line, number, began_at)
+        problem = run_job(self._app, self._classes.get(order.name), order) if may_run else None
         if os.getpid() != self._pid:
             # A fork that the job made came back from it, too.
             os._exit(1)
@@ -57,11 +57,11 @@ class Executor:
             error, is_final = problem
             self._connection.sendall(packed(Failed(number, error, is_final)))
         self._jobs = number
-        self._board.write(self._line, number, number, began_at)
-        return self._clock.elapsed() - began_at
+        self._board.end(self._line, number)
+        return self._clock.elapsed() - began_at if may_run else None
 
 
-def run_job(app: Any, cls: type[Job] | None, order: Order, runner: asyncio.Runner) -> tuple[str, bool] | None:
+def run_job(app: Any, cls: type[Job] | None, order: Order) -> tuple[str, bool] | None:
     """Runs a job to its end, in a context of the app.
 
     Returns why it failed, and whether that is final, since its payload does not fit its class; None when it is done.
@@ -79,7 +79,8 @@ def run_job(app: Any, cls: type[Job] | None, order: Order, runner: asyncio.Runne
             with app.app_context():
                 result = job.run(Resources(app, logger))
                 if inspect.isawaitable(result):
-                    runner.run(_awaited(result))
+                    # With a loop of its own: what one job leaves pending must not go on in the next.
+                    asyncio.run(_awaited(result))
         except BaseException as error:  # noqa: BLE001 - whatever the job does, another one is next
             log.job_failed(order.name, order.attempt, error)
             message, trace = log.described(error)

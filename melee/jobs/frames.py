@@ -1,19 +1,22 @@
 """What a job worker and its executors tell each other: frames of MessagePack over a socket, each with its length.
 
 What changes with every job is on a *board* instead, memory that both share: how many jobs the executor has begun and
-ended, and when it began the last. It is right even when the executor is killed in the middle of a job, and costs no
-system call.
+ended, when it began the last, and how many it may begin. It is right even when the executor is killed in the middle of
+a job, and costs no system call.
 """
 
 import mmap
 import socket
 import struct
+import sys
 from typing import Generic, TypeVar
 
 import msgspec
 
 _LENGTH = struct.Struct("!I")
-_LINE = struct.Struct("=qqd")
+_CELL_BYTES = 8
+_CELLS = 4
+_BEGUN, _ENDED, _BEGAN_AT, _LIMIT = range(_CELLS)
 _READ_BYTES = 256 * 1024
 
 
@@ -50,9 +53,9 @@ class Failed(msgspec.Struct, tag="failed", array_like=True, frozen=True):
 
 
 class Ran(msgspec.Struct, tag="ran", array_like=True, frozen=True):
-    """Answered after each `Run`: how long each of its jobs took."""
+    """Answered after each `Run`: how long each of its jobs took; None for one that was taken back before it began."""
 
-    seconds: list[float]
+    seconds: list[float | None]
 
 
 Told = Begin | Run
@@ -60,18 +63,58 @@ Answered = Failed | Ran
 
 
 class Board:
-    """How far each executor is; the memory is shared by processes forked from the one that made it."""
+    """How far each executor is; the memory is shared by processes forked from the one that made it.
+
+    Each cell is written by one side only, in one piece, so that nobody reads half of a number.
+    """
 
     def __init__(self, lines: int) -> None:
-        self._memory = mmap.mmap(-1, max(lines, 1) * _LINE.size)
+        memory = memoryview(mmap.mmap(-1, max(lines, 1) * _CELLS * _CELL_BYTES))
+        self._numbers, self._moments = memory.cast("q"), memory.cast("d")
 
-    def write(self, line: int, begun: int, ended: int, began_at: float) -> None:
-        _LINE.pack_into(self._memory, line * _LINE.size, begun, ended, began_at)
+    def clear(self, line: int) -> None:
+        """For a new executor, before it begins."""
+        self._numbers[line * _CELLS + _BEGUN] = self._numbers[line * _CELLS + _ENDED] = 0
+        self.lift(line)
+
+    # The executor's side.
+
+    def begin(self, line: int, number: int, at: float) -> bool:
+        """Says that an executor begins its `number`-th job, from 1; False when it may not, since it was taken back."""
+        cell = line * _CELLS
+        # In this order: who sees that it has begun also sees when.
+        self._moments[cell + _BEGAN_AT] = at
+        self._numbers[cell + _BEGUN] = number
+        return number <= self._numbers[cell + _LIMIT]
+
+    def end(self, line: int, number: int) -> None:
+        self._numbers[line * _CELLS + _ENDED] = number
+
+    # The worker's side.
 
     def read(self, line: int) -> tuple[int, int, float]:
         """How many jobs have begun and ended, and when the last began, as the clock's `elapsed` says."""
-        begun, ended, began_at = _LINE.unpack_from(self._memory, line * _LINE.size)
-        return begun, ended, began_at
+        cell, before = line * _CELLS, None
+        while True:
+            numbers = self._numbers
+            read = numbers[cell + _BEGUN], numbers[cell + _ENDED], self._moments[cell + _BEGAN_AT]
+            if read == before:
+                return read
+            before = read
+
+    def stop_after_begun(self, line: int) -> tuple[int, int]:
+        """Lets an executor begin no further job; returns how many it has surely begun, and how many perhaps.
+
+        It writes that it begins before it looks whether it may, and this does so the other way round: so beyond the
+        second number it runs nothing. What is between the two it may have run or not, as it will say.
+        """
+        cell = line * _CELLS
+        surely = self._numbers[cell + _LIMIT] = self._numbers[cell + _BEGUN]
+        return surely, self._numbers[cell + _BEGUN]
+
+    def lift(self, line: int) -> None:
+        """Lets an executor begin whatever it is given."""
+        self._numbers[line * _CELLS + _LIMIT] = sys.maxsize
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -1,11 +1,11 @@
 """`Job`, the class that users derive from, and how a job becomes a row and a row a job."""
 
+import inspect
 from typing import Any, ClassVar, cast
 
 import msgspec
 
 from melee.errors import DefinitionError, ShapeError
-from melee.jobs.resources import Resources
 
 _LETTERS_AT_MOST = 200
 _NOT_JSON = object()
@@ -37,8 +37,12 @@ class Job(msgspec.Struct, forbid_unknown_fields=True):
     JITTER: ClassVar[float] = 0
     UNIQUE_WHILE: ClassVar[str] = "unfinished"
 
-    def run(self, resources: Resources) -> object:
-        """The work; may be `async def`. It is tried again when it raises, and is done when it returns."""
+    def run(self, resources: Any) -> object:
+        """The work; may be `async def`. It is tried again when it raises, and is done when it returns.
+
+        Args:
+            resources: what it can use, a `Resources`.
+        """
         raise NotImplementedError
 
     def unique_key(self) -> str | None:
@@ -56,6 +60,8 @@ def check_class(cls: type[Job]) -> None:
         raise DefinitionError(where, "its settings are written without an annotation, such as NAME = 'send_welcome'")
     if cls.run is Job.run:
         raise DefinitionError(where, "it has no run; write def run(self, resources)")
+    if inspect.isgeneratorfunction(cls.run) or inspect.isasyncgenfunction(cls.run):
+        raise DefinitionError(where, "its run has a yield, so that a call of it does nothing; leave that out")
     for setting, is_right, wanted in (
         ("PRIORITY", _is_int(cls.PRIORITY) and abs(cls.PRIORITY) < 2**31, "a whole number, such as 10 or -1"),
         ("MAX_ATTEMPTS", _is_int(cls.MAX_ATTEMPTS) and 1 <= cls.MAX_ATTEMPTS < 2**31, "a whole number above 0"),
@@ -73,7 +79,7 @@ def payload_of(job: Job) -> str:
     try:
         payload = msgspec.json.encode(job)
         msgspec.json.decode(payload, type=cls)
-    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError) as error:
+    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ShapeError(cls.__name__, f"its fields cannot be stored: {error}") from error
     return payload.decode()
 
@@ -82,7 +88,8 @@ def job_of(cls: type[Job], payload: str) -> Job:
     """The job that was stored; a `ShapeError` when what was stored no longer fits its class."""
     try:
         return msgspec.json.decode(payload, type=cls)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except Exception as error:
+        # A class may check its fields itself, and raise what it likes.
         problem = f"its payload does not fit {cls.__module__}.{cls.__qualname__}: {error}"
         raise ShapeError(cls.NAME, problem) from error
 

@@ -18,7 +18,7 @@ class Ledger:
 
     def __init__(self, classes: Mapping[str, type[Job]]) -> None:
         self._classes = classes
-        self._held: dict[int, Claim] = {}
+        self._held: dict[tuple[int, int], Claim] = {}
         self._done: list[Claim] = []
         self._failures: list[Failure] = []
         self._back: list[Claim] = []
@@ -42,13 +42,15 @@ class Ledger:
         return bool(self._failures)
 
     def take(self, claims: Iterable[Claim]) -> None:
-        self._held.update((claim.id, claim) for claim in claims)
+        self._held.update((_key(claim), claim) for claim in claims)
 
     def done(self, claims: Iterable[Claim]) -> None:
-        self._done += claims
+        self._done += filter(self._stands, claims)
 
     def failed(self, claim: Claim, error: str, is_final: bool = False) -> None:
         """To be tried again after a pause, unless this was the last attempt or another one is no use."""
+        if not self._stands(claim):
+            return
         again_in_seconds: float | None = None
         if is_final or claim.attempt >= claim.max_attempts:
             log.job_given_up(claim.name, claim.id, claim.attempt, error)
@@ -58,11 +60,11 @@ class Ledger:
         self._failures.append(Failure(claim, error, again_in_seconds))
 
     def give_back(self, claims: Iterable[Claim]) -> None:
-        self._back += claims
+        self._back += filter(self._stands, claims)
 
-    def drop(self, id: int) -> None:
-        """This claim does not stand any more."""
-        self._held.pop(id, None)
+    def drop(self, claims: Iterable[Claim]) -> None:
+        """These do not stand any more, so whatever becomes of them is not written down."""
+        self._forget(claims)
 
     def write(self, store: Store) -> None:
         if self._done:
@@ -80,4 +82,12 @@ class Ledger:
 
     def _forget(self, claims: Iterable[Claim]) -> None:
         for claim in claims:
-            self._held.pop(claim.id, None)
+            self._held.pop(_key(claim), None)
+
+    def _stands(self, claim: Claim) -> bool:
+        return _key(claim) in self._held
+
+
+def _key(claim: Claim) -> tuple[int, int]:
+    # A job that was lost may be claimed anew before its old run has ended.
+    return claim.id, claim.number

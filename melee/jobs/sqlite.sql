@@ -8,13 +8,13 @@ CREATE TABLE IF NOT EXISTS melee_jobs (
     due_at REAL NOT NULL DEFAULT (unixepoch('subsec')),
     enqueued_at REAL NOT NULL DEFAULT (unixepoch('subsec')),
     last_error TEXT
-);
+) STRICT;
 
 -- cron_table
 CREATE TABLE IF NOT EXISTS melee_cron (
     job TEXT NOT NULL, expression TEXT NOT NULL, next_at REAL NOT NULL,
     PRIMARY KEY (job, expression)
-) WITHOUT ROWID;
+) WITHOUT ROWID, STRICT;
 
 -- columns
 SELECT name FROM pragma_table_info('melee_jobs');

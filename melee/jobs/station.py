@@ -12,6 +12,11 @@ from melee.jobs.ledger import Ledger
 from melee.jobs.pace import Pace
 from melee.jobs.store import Claim, Store, Wanted
 
+_SLOW_SECONDS = 0.1
+"""When a job has taken this long, what waits behind it goes to another executor."""
+_BUSY_SECONDS = 1
+"""When all executors have been at their jobs for this long, what waits for them goes to another worker."""
+
 
 class Station:
     """Claims jobs and hands them out, as many at a time as suits their pace.
@@ -43,11 +48,6 @@ class Station:
         self.is_dry = False
         """Whether there was nothing more to claim when it was last tried."""
 
-    @property
-    def has_room(self) -> bool:
-        """Whether it can take more than it has."""
-        return not self._is_stopping and self._missing() > 0
-
     def claim(self, store: Store, lease_seconds: float, worker: str) -> None:
         """Takes what is due, as much as is wanted now."""
         wanted = self._missing()
@@ -64,36 +64,49 @@ class Station:
             if self._ready:
                 self.crew.give(executor, self._pace.frame(self._ready))
 
-    def cut_off_overdue(self) -> None:
-        """Ends the jobs that take longer than their `TIMEOUT`."""
+    def look_after(self) -> None:
+        """Ends the jobs that take longer than their `TIMEOUT`, and lets nothing wait behind a slow one."""
         for executor in self.crew.executors.values():
-            if running := self.crew.running(executor):
-                claim, seconds = running
-                limit = self._classes[claim.name].TIMEOUT
-                if limit is not None and seconds > limit:
-                    self.crew.cut_off(executor, f"it took longer than its TIMEOUT of {limit:g} s")
+            if not (running := self.crew.running(executor)):
+                continue
+            claim, seconds = running
+            limit = self._classes[claim.name].TIMEOUT
+            if limit is not None and seconds > limit:
+                self.crew.cut_off(executor, claim, f"it took longer than its TIMEOUT of {limit:g} s")
+            if seconds > _SLOW_SECONDS and len(executor.claims) > 1 and executor.limit is None:
+                self.untouched(self.crew.take_back(executor))
+        if self._ready and self.crew.busy_seconds() > _BUSY_SECONDS:
+            # Another worker may be free.
+            self._give_back_ready()
 
-    def cut_off_gone(self, gone: set[int]) -> None:
-        """Ends the jobs whose claims do not stand any more; `gone` names those that are not known to have ended."""
-        for claim in [claim for claim in self._ready if claim.id in gone]:
-            self._ready.remove(claim)
-            self._ledger.drop(claim.id)
+    def cut_off_gone(self, gone: set[Claim]) -> None:
+        """Ends the jobs whose claims do not stand any more."""
         for executor in self.crew.executors.values():
+            if not gone.isdisjoint(executor.claims):
+                self.untouched(self.crew.take_back(executor))
             running = self.crew.running(executor)
-            if running and running[0].id in gone:
-                self.crew.cut_off(executor, "it was discarded, or its lease had run out")
+            if running and running[0] in gone:
+                self.crew.cut_off(executor, running[0], "it was discarded, or its lease had run out")
+        self._ready = deque(claim for claim in self._ready if claim not in gone)
 
     def stop(self) -> None:
-        """Takes nothing more, and gives back what has not been handed out."""
+        """Takes nothing more, and gives back what has not begun."""
         self._is_stopping = True
-        self._ledger.give_back(self._ready)
-        self._ready.clear()
+        for executor in self.crew.executors.values():
+            self.untouched(self.crew.take_back(executor))
+        self._give_back_ready()
+
+    def end(self) -> None:
+        """Ends all executors; what they run is to be run again."""
+        for executor in self.crew.executors.values():
+            self.crew.end(executor)
 
     # What became of claims, see `crew.Outcomes`.
 
-    def succeeded(self, claims: Sequence[Claim], seconds: Sequence[float]) -> None:
-        for claim, duration in zip(claims, seconds, strict=True):
-            self._pace.learn(claim.name, duration)
+    def took(self, claim: Claim, seconds: float) -> None:
+        self._pace.learn(claim.name, seconds)
+
+    def succeeded(self, claims: Sequence[Claim]) -> None:
         self._ledger.done(claims)
 
     def raised(self, claim: Claim, error: str, is_final: bool) -> None:
@@ -101,11 +114,7 @@ class Station:
 
     def cut_off(self, claim: Claim, reason: str) -> None:
         log.job_lost(claim.name, claim.id, claim.attempt, reason)
-        if self._is_stopping:
-            # It is not its fault that the server ends.
-            self._ledger.give_back([claim])
-        else:
-            self._ledger.failed(claim, reason)
+        self._ledger.failed(claim, reason)
 
     def untouched(self, claims: Sequence[Claim]) -> None:
         if self._is_stopping:
@@ -116,4 +125,8 @@ class Station:
     def _missing(self) -> int:
         # Those that have no executor yet are not claimed: another worker may have one.
         able = len(self.crew.executors)
-        return self._pace.wanted(able, self._ready) if able else 0
+        return self._pace.wanted(able, self._ready) if able and self.crew.busy_seconds() <= _BUSY_SECONDS else 0
+
+    def _give_back_ready(self) -> None:
+        self._ledger.give_back(self._ready)
+        self._ready.clear()

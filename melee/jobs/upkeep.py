@@ -9,9 +9,9 @@ from melee.jobs.store import Claim, Store
 
 LEASE_SECONDS = 30
 """How long a job is held for a worker that says nothing any more."""
-RENEW_SECONDS = 5
-REAP_SECONDS = 5
-COUNT_SECONDS = 60
+_LOOKS_IN_A_LEASE = 6
+_COUNT_SECONDS = 60
+_WAIT_SECONDS_AT_MOST = 60
 
 
 class Upkeep:
@@ -20,12 +20,14 @@ class Upkeep:
     Args:
         names: the jobs that are registered; others are spoken of, once.
         cron_jobs: enqueued by this and every other worker, each once for all.
+        lease_seconds: how long a lease is. Several times in it leases are renewed, and those that ended are looked for.
     """
 
-    def __init__(self, names: Sequence[str], cron_jobs: Sequence[CronJob], clock: Clock) -> None:
-        self._known, self._cron_jobs, self._clock = set(names), cron_jobs, clock
+    def __init__(self, names: Sequence[str], cron_jobs: Sequence[CronJob], clock: Clock, lease_seconds: float) -> None:
+        self._known, self._cron_jobs, self._clock, self._lease_seconds = set(names), cron_jobs, clock, lease_seconds
+        self._look_seconds = lease_seconds / _LOOKS_IN_A_LEASE
         # As `elapsed` of the clock says: nobody sets that back.
-        self._renew_at = clock.elapsed() + RENEW_SECONDS
+        self._renewed_at = clock.elapsed()
         self._reap_at = clock.elapsed()
         self._tick_at = clock.elapsed()
         self._count_at = clock.elapsed()
@@ -34,23 +36,35 @@ class Upkeep:
     @property
     def next_at(self) -> float:
         """When there is something to do, as `elapsed` of the clock says."""
-        moments = [self._renew_at, self._reap_at, self._tick_at if self._cron_jobs else None, self._due_at]
+        tick_at = self._tick_at if self._cron_jobs else None
+        moments = [self.renews_at, self._reap_at, tick_at, self._due_at]
         return min(moment for moment in moments if moment is not None)
 
-    def renew(self, store: Store, held: Sequence[Claim]) -> set[int]:
-        """Renews the leases, if it is time; returns the ids of the jobs whose claims do not stand any more."""
-        if self._clock.elapsed() < self._renew_at:
+    @property
+    def renews_at(self) -> float:
+        """When leases are renewed next."""
+        return self._renewed_at + self._look_seconds
+
+    @property
+    def are_leases_sure(self) -> bool:
+        """False when none was renewed for so long that others may have taken what they held."""
+        return self._clock.elapsed() - self._renewed_at < self._lease_seconds
+
+    def renew(self, store: Store, held: Sequence[Claim]) -> set[Claim]:
+        """Renews the leases, if it is time; returns the claims that do not stand any more."""
+        now = self._clock.elapsed()
+        if now < self.renews_at:
             return set()
-        self._renew_at = self._clock.elapsed() + RENEW_SECONDS
-        if not held:
-            return set()
-        return {claim.id for claim in held} - store.renew(held, LEASE_SECONDS)
+        standing = store.renew(held, self._lease_seconds) if held else set()
+        self._renewed_at = now
+        newest = {claim.id: claim for claim in held}
+        return {claim for claim in held if claim.id not in standing or newest[claim.id] is not claim}
 
     def reap(self, store: Store) -> bool:
         """Picks up what workers left that are gone, if it is time; returns whether there was something."""
         if self._clock.elapsed() < self._reap_at:
             return False
-        self._reap_at = self._clock.elapsed() + REAP_SECONDS
+        self._reap_at = self._clock.elapsed() + self._look_seconds
         left = store.reap()
         for job in left:
             log.job_reaped(job.name, job.id, job.status)
@@ -60,7 +74,7 @@ class Upkeep:
         """Says, if it is time, which jobs are stored that no registered class runs; of each name once."""
         if self._clock.elapsed() < self._count_at:
             return
-        self._count_at = self._clock.elapsed() + COUNT_SECONDS
+        self._count_at = self._clock.elapsed() + _COUNT_SECONDS
         if unknown := sorted(store.per_name().keys() - self._known):
             log.jobs_unknown(unknown)
             self._known.update(unknown)
@@ -77,7 +91,7 @@ class Upkeep:
         return True
 
     def take_due(self) -> bool:
-        """Whether a job that was queued for later has become due since `look_ahead`; says so once."""
+        """Whether a job that was queued for later may have become due since `look_ahead`; says so once."""
         if self._due_at is None or self._clock.elapsed() < self._due_at:
             return False
         self._due_at = None
@@ -89,5 +103,8 @@ class Upkeep:
         self._due_at = None if due_at is None else self._elapsed_at(due_at, store)
 
     def _elapsed_at(self, moment: float, store: Store) -> float:
-        """When the time of the store, which need not be this process's, will have come to a moment."""
-        return self._clock.elapsed() + max(moment - store.now(), 0.001)
+        """When to look again whether the time of the store, which need not be this process's, has come to a moment.
+
+        That may be early: somebody may set the clock forward meanwhile.
+        """
+        return self._clock.elapsed() + min(max(moment - store.now(), 0.001), _WAIT_SECONDS_AT_MOST)

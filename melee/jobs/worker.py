@@ -4,36 +4,31 @@ It holds the leases, and no job runs in it; so it is there to renew them whateve
 """
 
 import os
-import select
 import selectors
 import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import assert_never
 
 from melee import log
 from melee.clock import Clock
 from melee.errors import DatabaseError
+from melee.jobs.executors import Executors, ForkerLost
 from melee.jobs.frames import Board
 from melee.jobs.ledger import Ledger
+from melee.jobs.link import Link
 from melee.jobs.opened import Opened
 from melee.jobs.queue import Jobs
 from melee.jobs.station import Station
 from melee.jobs.store import Store
 from melee.jobs.upkeep import LEASE_SECONDS, Upkeep
-from melee.processes.control import Channel, Ended, Failed, Fork, Forked, Kill, Loaded, Told
+from melee.processes.control import Channel, Told
 
 _WRITE_SECONDS = 0.02
 _WRITE_FROM = 250
 _LOOK_SECONDS = 0.2
-_PAUSE_SECONDS = 0.2
-_RETRY_SECONDS_AT_MOST = 10
 _LAST_SECONDS = 2
-
-
-class ForkerLost(Exception):
-    """The process that forks executors is gone."""
+_LAST_TRIES = 2
 
 
 class Worker:
@@ -45,6 +40,7 @@ class Worker:
         board: has a line for each executor.
         open_database: connects; it is tried again when it raises a `DatabaseError`.
         grace_seconds: how long the jobs that run may take at the end.
+        lease_seconds: how long jobs are held for this worker when nothing more is heard of it.
     """
 
     def __init__(
@@ -56,27 +52,23 @@ class Worker:
         open_database: Callable[[], Opened],
         clock: Clock,
         grace_seconds: float,
+        lease_seconds: float = LEASE_SECONDS,
     ) -> None:
-        self._open_database, self._clock, self._grace_seconds = open_database, clock, grace_seconds
-        self._channel = Channel(control, Told)
+        self._clock, self._grace_seconds, self._lease_seconds = clock, grace_seconds, lease_seconds
+        self._selector = selectors.DefaultSelector()
+        self._link = Link(open_database, self._selector, clock)
+        self._executors = Executors(Channel(control, Told), self._selector, clock)
         self._ledger = Ledger(jobs.classes)
-        self._upkeep = Upkeep(list(jobs.classes), jobs.cron_jobs, clock)
+        self._upkeep = Upkeep(list(jobs.classes), jobs.cron_jobs, clock, lease_seconds)
         self._stations: list[Station] = []
         for queues, executors in stations:
             line = sum(station.crew.size for station in self._stations)
             self._stations.append(
-                Station(queues, executors, jobs.classes, self._ledger, board, line, clock, self._kill)
+                Station(queues, executors, jobs.classes, self._ledger, board, line, clock, self._executors.kill)
             )
         self._name = f"{socket.gethostname()}/{os.getpid()}"
-        self._selector = selectors.DefaultSelector()
-        self._stations_by_pid: dict[int, Station] = {}
-        self._asked = 0
-        self._fork_at = 0.0
-        self._opened: Opened | None = None
-        self._retry_at, self._retry_seconds = 0.0, 0.0
         self._write_at: float | None = None
         self._ends_at: float | None = None
-        self._is_lost = False
         self._signals: list[str] = []
 
     def run(self) -> None:
@@ -85,23 +77,24 @@ class Worker:
         Raises:
             ForkerLost: there is nobody left to run a job.
         """
-        self._selector.register(self._channel, selectors.EVENT_READ)
         with self._woken_by_signals() as woken:
             self._selector.register(woken, selectors.EVENT_READ)
             while not self._is_over():
                 self._wait(woken)
                 self._heed_signals()
                 for station in self._stations:
-                    station.cut_off_overdue()
-                    station.hand_out()
+                    station.look_after()
+                    if self._upkeep.are_leases_sure:
+                        station.hand_out()
                 self._use_database()
-                self._fork_missing()
+                if self._ends_at is None:
+                    self._executors.ask_for_missing(self._stations)
             self._end()
-        if self._is_lost:
+        if self._executors.are_lost:
             raise ForkerLost
 
     def _is_over(self) -> bool:
-        if self._is_lost:
+        if self._executors.are_lost:
             return True
         if self._ends_at is None:
             return False
@@ -111,115 +104,44 @@ class Worker:
 
     def _wait(self, woken: socket.socket) -> None:
         for key, events in self._selector.select(self._wait_seconds()):
-            if key.fileobj is self._channel:
-                self._hear_forker()
-            elif key.fileobj is woken:
+            if key.fileobj is woken:
                 woken.recv(4096)
-            elif key.data is None:
-                self._look_at_bell()
-            elif key.data in self._stations_by_pid:
-                # It may have been told a moment ago that this one has ended.
-                self._serve(key.data, events)
+            elif key.data is self._link:
+                self._link.hear()
+            else:
+                self._executors.hear(key, events)
 
     def _wait_seconds(self) -> float:
-        moments = [self._upkeep.next_at if self._opened else self._retry_at]
+        moments = [self._link.next_at]
+        if self._link.is_open:
+            moments.append(self._upkeep.next_at if self._ends_at is None else self._upkeep.renews_at)
+            if self._write_at is not None:
+                moments.append(self._write_at)
         if self._ends_at is not None:
             moments.append(self._ends_at)
-        if self._opened and self._write_at is not None:
-            moments.append(self._write_at)
         seconds = max(min(moments) - self._clock.elapsed(), 0)
-        if any(station.crew.is_busy or station.crew.wants for station in self._stations):
-            seconds = min(seconds, _LOOK_SECONDS)
-        return min(seconds, self._opened.bell.look_seconds) if self._opened else seconds
-
-    def _serve(self, pid: int, events: int) -> None:
-        """An executor has said something, or has room again."""
-        crew = self._stations_by_pid[pid].crew
-        executor = crew.executors[pid]
-        if events & selectors.EVENT_WRITE:
-            crew.send_the_rest(executor)
-        if events & selectors.EVENT_READ and not crew.hear(executor):
-            # Its end is told by the one who forked it, once all that it started is gone.
-            self._selector.unregister(executor.connection)
-
-    # Executors.
-
-    def _hear_forker(self) -> None:
-        messages = self._channel.receive()
-        if messages is None:
-            self._is_lost = True
-            return
-        for message in messages:
-            match message:
-                case Loaded():
-                    pass
-                case Forked(pid):
-                    self._asked -= 1
-                    self._employ(pid, socket.socket(fileno=self._channel.take_descriptor()))
-                case Ended(pid, exit_code):
-                    self._lose(pid, f"its executor ended with {exit_code} while it ran")
-                case Failed():
-                    self._is_lost = True
-                case _:
-                    assert_never(message)
-
-    def _employ(self, pid: int, connection: socket.socket) -> None:
-        station = next(station for station in self._stations if station.crew.wants)
-        executor = station.crew.add(pid, connection)
-        self._stations_by_pid[pid] = station
-        self._selector.register(executor.connection, selectors.EVENT_READ, pid)
-
-    def _lose(self, pid: int, reason: str) -> None:
-        station = self._stations_by_pid.pop(pid)
-        executor = station.crew.executors[pid]
-        if executor.connection in self._selector.get_map():
-            self._selector.unregister(executor.connection)
-        had_worked = station.crew.lose(pid, reason)
-        if not had_worked:
-            self._fork_at = self._clock.elapsed() + _PAUSE_SECONDS
-
-    def _fork_missing(self) -> None:
-        missing = sum(station.crew.size - len(station.crew.executors) for station in self._stations) - self._asked
-        if missing > 0 and self._ends_at is None and not self._is_lost and self._clock.elapsed() >= self._fork_at:
-            self._asked += missing
-            self._tell(Fork(missing))
-        for pid, station in self._stations_by_pid.items():
-            executor = station.crew.executors[pid]
-            if executor.connection in self._selector.get_map():
-                events = selectors.EVENT_READ | (selectors.EVENT_WRITE if executor.unsent else 0)
-                self._selector.modify(executor.connection, events, pid)
-
-    def _kill(self, pid: int) -> None:
-        self._tell(Kill(pid))
-
-    def _tell(self, message: Fork | Kill) -> None:
-        try:
-            self._channel.send(message)
-        except OSError:
-            self._is_lost = True
+        has_to_look = any(station.crew.is_busy or station.crew.lacks for station in self._stations)
+        return min(seconds, _LOOK_SECONDS) if has_to_look else seconds
 
     # The database.
 
     def _use_database(self) -> None:
         """Does what is due there. When it cannot be reached, that is tried again after a pause, and the jobs go on."""
         try:
-            if opened := self._open_when_it_is_time():
-                self._work_with(opened)
-                self._retry_seconds = 0
+            if store := self._link.store():
+                if self._link.has_news():
+                    self._news()
+                self._work_with(store)
+                self._link.works()
         except DatabaseError as error:
-            self._retry_seconds = min(max(2 * self._retry_seconds, _PAUSE_SECONDS), _RETRY_SECONDS_AT_MOST)
-            self._retry_at = self._clock.elapsed() + self._retry_seconds
-            log.job_store_failed(error, self._retry_seconds)
-            self._close()
+            self._link.fail(error)
 
-    def _work_with(self, opened: Opened) -> None:
-        store = opened.store
-        if opened.bell.fileno() is None:
-            self._look_at_bell()
+    def _work_with(self, store: Store) -> None:
         self._write(store)
-        gone = self._upkeep.renew(store, self._ledger.held)
-        for station in self._stations if gone else []:
-            station.cut_off_gone(gone)
+        if gone := self._upkeep.renew(store, self._ledger.held):
+            self._ledger.drop(gone)
+            for station in self._stations:
+                station.cut_off_gone(gone)
         if self._ends_at is not None:
             return
         if self._upkeep.reap(store) | self._upkeep.tick(store) | self._upkeep.take_due():
@@ -227,7 +149,7 @@ class Worker:
         self._upkeep.speak_of_unknown(store)
         for station in self._stations:
             was_dry = station.is_dry
-            station.claim(store, LEASE_SECONDS, self._name)
+            station.claim(store, self._lease_seconds, self._name)
             station.hand_out()
             if station.is_dry and not was_dry:
                 self._upkeep.look_ahead(store)
@@ -252,51 +174,26 @@ class Worker:
         for station in self._stations:
             station.is_dry = False
 
-    def _look_at_bell(self) -> None:
-        try:
-            if self._opened and self._opened.bell.rings():
-                self._news()
-        except DatabaseError as error:
-            log.job_store_failed(error, 0)
-            self._close()
-
-    def _open_when_it_is_time(self) -> Opened | None:
-        if not self._opened and self._clock.elapsed() >= self._retry_at:
-            self._opened = self._open_database()
-            if (descriptor := self._opened.bell.fileno()) is not None:
-                self._selector.register(descriptor, selectors.EVENT_READ)
-            self._news()
-        return self._opened
-
-    def _close(self) -> None:
-        if self._opened:
-            if (descriptor := self._opened.bell.fileno()) is not None:
-                self._selector.unregister(descriptor)
-            self._opened.close()
-            self._opened = None
-
     # The end.
 
     def _end(self) -> None:
         """Ends every executor; what had not ended is queued again."""
-        for pid in self._stations_by_pid:
-            self._kill(pid)
-        ends_at = self._clock.elapsed() + _LAST_SECONDS
-        while self._stations_by_pid and not self._is_lost and self._clock.elapsed() < ends_at:
-            if select.select([self._channel], [], [], _LOOK_SECONDS)[0]:
-                self._hear_forker()
-        for pid in list(self._stations_by_pid):
-            self._lose(pid, "the process that forks executors ended")
-        self._channel.close()
+        for station in self._stations:
+            station.stop()
+            if not self._executors.are_lost:
+                # Otherwise they have ended, and nobody knows whether one of their jobs was the reason.
+                station.end()
+        self._executors.wait_for_all(_LAST_SECONDS)
         if given_back := self._ledger.given_back:
             log.jobs_given_back(given_back)
-        try:
-            if opened := self._opened or self._open_database():
-                self._ledger.write(opened.store)
-        except DatabaseError as error:
-            # Their leases run out, and another worker picks them up.
-            log.job_store_failed(error, 0)
-        self._close()
+        # The connection may have broken meanwhile; a new one may not have. After that, their leases run out.
+        for _try in range(_LAST_TRIES):
+            try:
+                if self._ledger.unwritten and (store := self._link.store(at_once=True)):
+                    self._ledger.write(store)
+            except DatabaseError as error:
+                self._link.fail(error)
+        self._link.close()
 
     @contextmanager
     def _woken_by_signals(self) -> Iterator[socket.socket]:

@@ -1,7 +1,9 @@
 """A connection to one SQLite file: settings that keep the promises, errors in words, and what an app may not do."""
 
 import os
+import random
 import re
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any, TypeVar
 import apsw
 
 from melee import log
+from melee.clock import SystemClock
 from melee.errors import (
     ConstraintError,
     DatabaseError,
@@ -23,6 +26,7 @@ from melee.store.database import Row
 _Result = TypeVar("_Result")
 
 BUSY_SECONDS = 5
+_BUSY_PAUSE_SECONDS = 0.0005, 0.004
 _WAL_BYTES_KEPT = 4 * 1024 * 1024
 _TRANSACTION = (apsw.SQLITE_TRANSACTION, apsw.SQLITE_SAVEPOINT)
 _ATTACH = (apsw.SQLITE_ATTACH, apsw.SQLITE_DETACH)
@@ -57,11 +61,12 @@ class Connection:
         self._pid = os.getpid()
         self._is_own_statement = False
         self._refusal = ""
+        self._waits_since = 0.0
         name = f"{path.resolve().as_uri()}?immutable=1" if at_rest else str(path)
         flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         try:
             self._sqlite = apsw.Connection(name, flags=flags | (apsw.SQLITE_OPEN_URI if at_rest else 0))
-            self._sqlite.set_busy_timeout(BUSY_SECONDS * 1000)
+            self._sqlite.set_busy_handler(self._wait_for_another)
             if not read_only:
                 self._sqlite.pragma("journal_mode", "wal")
                 self._sqlite.pragma("synchronous", "full")
@@ -165,6 +170,17 @@ class Connection:
             raise _translated(error, sql, self._explain(error)) from error
         _check_distinct([column[0] for column in details.description], sql)
         return details.bindings_names
+
+    def _wait_for_another(self, tries: int) -> bool:
+        """Whether to ask again for a lock that another connection holds.
+
+        SQLite by itself would come back after 0.1 s, and never find a moment between those who write without a pause.
+        """
+        now = SystemClock().elapsed()
+        if tries == 0:
+            self._waits_since = now
+        time.sleep(random.uniform(*_BUSY_PAUSE_SECONDS))
+        return now - self._waits_since < BUSY_SECONDS
 
     def _as_own(self, statement: Callable[[], _Result]) -> _Result:
         before, self._is_own_statement = self._is_own_statement, True

@@ -2,6 +2,7 @@
 
 import os
 import re
+import select
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -72,11 +73,11 @@ class PostgresConnection:
 
     @property
     def in_transaction(self) -> bool:
-        return self._postgres.info.transaction_status != psycopg.pq.TransactionStatus.IDLE and not self.is_broken
+        return not self._is_idle and not self._postgres.closed and not self._postgres.broken
 
     @property
     def is_broken(self) -> bool:
-        return self._postgres.closed or self._postgres.broken
+        return self._postgres.closed or self._postgres.broken or (self._is_idle and self._is_hung_up)
 
     @property
     def changes(self) -> int:
@@ -114,6 +115,18 @@ class PostgresConnection:
     def close(self) -> None:
         self._check_process()
         self._postgres.close()
+
+    @property
+    def _is_idle(self) -> bool:
+        return self._postgres.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+
+    @property
+    def _is_hung_up(self) -> bool:
+        """Whether there is something to read: to one who has asked nothing, and listens to nothing, Postgres says
+        little else than that it ends."""
+        poll = select.poll()
+        poll.register(self.fileno(), select.POLLIN)
+        return bool(poll.poll(0))
 
     def _run(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
         self._check_process()

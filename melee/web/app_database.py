@@ -66,7 +66,9 @@ class AppDatabase:
         """Raises `MigrationError` when a migration fails, or was changed after it ran."""
         if self._kept:
             kept, self._kept = self._kept, None
-            return kept
+            if kept.can_be_kept:
+                return kept
+            kept.close()
         connection = AppConnection(project)
         try:
             with self._preparing:
