@@ -5,6 +5,7 @@ are about.
 """
 
 import os
+import secrets
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +28,7 @@ def write_app(folder: Path, source: str) -> Path:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The URL of a Postgres server that all processes of this test run share."""
-    with postgres_server(os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))) as url:
+    with postgres_server(os.environ.get("PYTEST_XDIST_TESTRUNUID", secrets.token_hex(8))) as url:
         yield url
 
 

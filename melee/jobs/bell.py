@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Protocol
 
+from melee.clock import Clock
 from melee.store.connection import Connection
 
 if TYPE_CHECKING:
@@ -53,21 +54,26 @@ class SqliteBell:
 
 
 class PostgresBell:
-    """Listens on a connection of its own. Behind a pooler that gives it another one for each transaction it hears
-    nothing; so the store is looked into once a second all the same."""
+    """Listens on a connection of its own, and rings once a second in any case: behind a pooler that gives it another
+    connection for each transaction it hears nothing."""
 
     look_seconds = 1.0
     hears_all = False
 
-    def __init__(self, connection: "PostgresConnection") -> None:
-        self._connection = connection
+    def __init__(self, connection: "PostgresConnection", clock: Clock) -> None:
+        self._connection, self._clock = connection, clock
+        self._rang_at = clock.elapsed()
         connection.listen(CHANNEL)
 
     def fileno(self) -> int | None:
         return self._connection.fileno()
 
     def rings(self) -> bool:
-        return self._connection.has_news()
+        has_news = self._connection.has_news()
+        if not has_news and self._clock.elapsed() < self._rang_at + self.look_seconds:
+            return False
+        self._rang_at = self._clock.elapsed()
+        return True
 
     def close(self) -> None:
         self._connection.close()

@@ -45,9 +45,9 @@ def _on_postgres(url: str, clock: Clock) -> Opened:
 
     connection = PostgresConnection(url)
     try:
-        store = PostgresStore(Database(connection), clock)
+        store = PostgresStore(connection, clock)
         store.create()
-        bell = PostgresBell(PostgresConnection(url))
+        bell = PostgresBell(PostgresConnection(url), clock)
     except BaseException:
         connection.close()
         raise

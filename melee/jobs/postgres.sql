@@ -24,8 +24,8 @@ SELECT pg_advisory_xact_lock(hashtext('melee_jobs'));
 
 -- settings
 ALTER TABLE melee_jobs SET (
-    -- A queue is many rows that come and go, in few pages.
-    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000, fillfactor = 50
+    -- A queue is rows that come and go, however many wait behind them.
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000
 );
 
 -- claim_index
@@ -39,36 +39,59 @@ CREATE INDEX IF NOT EXISTS melee_jobs_due_later ON melee_jobs (due_at) WHERE sta
 CREATE INDEX IF NOT EXISTS melee_jobs_leased ON melee_jobs (leased_until) WHERE status = 'running';
 
 -- failed_index
-CREATE INDEX IF NOT EXISTS melee_jobs_failed ON melee_jobs (failed_at) WHERE status = 'failed';
+CREATE INDEX IF NOT EXISTS melee_jobs_failed ON melee_jobs (failed_at, id) WHERE status = 'failed';
 
 -- key_index
 CREATE UNIQUE INDEX IF NOT EXISTS melee_jobs_unique ON melee_jobs (name, unique_key)
     WHERE unique_key IS NOT NULL AND status <> 'failed';
 
+-- insert_one
+INSERT INTO melee_jobs (name, payload, queue, priority, max_attempts, enqueued_at, due_at, is_due)
+VALUES (
+    :name, :payload, :queue, :priority, :max_attempts, coalesce(to_timestamp(:now), now()),
+    coalesce(to_timestamp(:at), coalesce(to_timestamp(:now), now()) + :in_seconds * interval '1 second'),
+    coalesce(to_timestamp(:at) <= coalesce(to_timestamp(:now), now()), :in_seconds <= 0)
+);
+
 -- insert
-WITH moments AS (
-    SELECT coalesce(to_timestamp(:now), now()) AS moment
+INSERT INTO melee_jobs (name, payload, queue, priority, max_attempts, enqueued_at, due_at, is_due)
+SELECT name, payload, queue, priority, max_attempts, moment, due_at, due_at <= moment
+FROM unnest(
+    :name::text[], :payload::text[], :queue::text[], :priority::integer[], :max_attempts::integer[],
+    :at::double precision[], :in_seconds::double precision[]
+) AS new (name, payload, queue, priority, max_attempts, at, in_seconds),
+LATERAL (SELECT coalesce(to_timestamp(:now), now()) AS moment) AS clock,
+LATERAL (SELECT coalesce(to_timestamp(at), moment + in_seconds * interval '1 second') AS due_at) AS due;
+
+-- insert_unique
+WITH new AS MATERIALIZED (
+    -- As oldest counts who came first, not whose key does.
+    SELECT *, nextval(pg_get_serial_sequence('melee_jobs', 'id')) AS id
+    FROM unnest(
+        :name::text[], :payload::text[], :queue::text[], :priority::integer[], :max_attempts::integer[],
+        :at::double precision[], :in_seconds::double precision[], :unique_key::text[]
+    ) WITH ORDINALITY AS new (name, payload, queue, priority, max_attempts, at, in_seconds, unique_key, place)
 ), stored AS (
-    INSERT INTO melee_jobs (name, payload, queue, priority, unique_key, max_attempts, enqueued_at, due_at, is_due)
-    SELECT name, payload, queue, priority, unique_key, max_attempts, moment,
-        coalesce(to_timestamp(at), moment + in_seconds * interval '1 second'),
-        coalesce(to_timestamp(at), moment + in_seconds * interval '1 second') <= moment
-    FROM moments, unnest(
-        :name::text[], :payload::text[], :queue::text[], :priority::integer[], :unique_key::text[],
-        :max_attempts::integer[], :at::double precision[], :in_seconds::double precision[]
-    ) AS new (name, payload, queue, priority, unique_key, max_attempts, at, in_seconds)
+    INSERT INTO melee_jobs (id, name, payload, queue, priority, max_attempts, unique_key, enqueued_at, due_at, is_due)
+    OVERRIDING SYSTEM VALUE
+    SELECT id, name, payload, queue, priority, max_attempts, unique_key, moment, due_at, due_at <= moment
+    FROM new,
+    LATERAL (SELECT coalesce(to_timestamp(:now), now()) AS moment) AS clock,
+    LATERAL (SELECT coalesce(to_timestamp(at), moment + in_seconds * interval '1 second') AS due_at) AS due
+    -- Two that store the same keys in one order never wait for each other in a circle.
+    ORDER BY name COLLATE "C", unique_key COLLATE "C", place
     ON CONFLICT DO NOTHING
-    RETURNING name, unique_key
+    RETURNING id
 )
-SELECT name, unique_key, pg_notify('melee_jobs', '') FROM stored WHERE unique_key IS NOT NULL
-UNION ALL SELECT NULL, NULL, pg_notify('melee_jobs', '') FROM (SELECT FROM stored WHERE unique_key IS NULL LIMIT 1) AS one;
+SELECT place FROM stored JOIN new USING (id);
 
 -- let_due
-UPDATE melee_jobs SET is_due = true WHERE id IN (
+-- An array of ids is looked up one by one, whatever the planner believes of the table.
+UPDATE melee_jobs SET is_due = true WHERE id = ANY (ARRAY(
     SELECT id FROM melee_jobs
     WHERE status = 'queued' AND NOT is_due AND due_at <= coalesce(to_timestamp(:now), now())
-    ORDER BY due_at LIMIT 10000 FOR UPDATE SKIP LOCKED
-);
+    LIMIT 10000 FOR UPDATE SKIP LOCKED
+));
 
 -- claim
 WITH candidates AS (
@@ -87,14 +110,15 @@ WHERE id = ANY (ARRAY(SELECT id FROM candidates))
 RETURNING id, claims AS number, name, payload, attempts AS attempt, max_attempts, priority;
 
 -- renew
+-- That is to say it is running, in words that no index has: it is found by its id, not among all that run.
 UPDATE melee_jobs SET leased_until = coalesce(to_timestamp(:now), now()) + :lease_seconds * interval '1 second'
 FROM unnest(:ids::bigint[], :numbers::integer[]) AS claim (id, number)
-WHERE melee_jobs.id = claim.id AND claims = number AND status = 'running'
+WHERE melee_jobs.id = claim.id AND claims = number AND status NOT IN ('queued', 'failed')
 RETURNING melee_jobs.id;
 
 -- succeed
 DELETE FROM melee_jobs USING unnest(:ids::bigint[], :numbers::integer[]) AS claim (id, number)
-WHERE melee_jobs.id = claim.id AND claims = number AND status = 'running';
+WHERE melee_jobs.id = claim.id AND claims = number AND status NOT IN ('queued', 'failed');
 
 -- fail
 UPDATE melee_jobs SET
@@ -104,13 +128,13 @@ UPDATE melee_jobs SET
     is_due = false, last_error = error, leased_until = NULL, worker = NULL
 FROM unnest(:ids::bigint[], :numbers::integer[], :errors::text[], :again_in_seconds::double precision[])
     AS failure (id, number, error, again_in_seconds)
-WHERE melee_jobs.id = failure.id AND claims = number AND status = 'running';
+WHERE melee_jobs.id = failure.id AND claims = number AND status NOT IN ('queued', 'failed');
 
 -- release
 UPDATE melee_jobs SET
     status = 'queued', attempts = attempts - 1, is_due = true, leased_until = NULL, worker = NULL
 FROM unnest(:ids::bigint[], :numbers::integer[]) AS claim (id, number)
-WHERE melee_jobs.id = claim.id AND claims = number AND status = 'running';
+WHERE melee_jobs.id = claim.id AND claims = number AND status NOT IN ('queued', 'failed');
 
 -- reap
 UPDATE melee_jobs SET
@@ -119,14 +143,11 @@ UPDATE melee_jobs SET
     due_at = coalesce(to_timestamp(:now), now()), is_due = attempts < max_attempts,
     last_error = 'its worker was lost during attempt ' || attempts || ', or did not renew its lease in time',
     leased_until = NULL, worker = NULL
-WHERE id IN (
+WHERE id = ANY (ARRAY(
     SELECT id FROM melee_jobs WHERE status = 'running' AND leased_until < coalesce(to_timestamp(:now), now())
-    FOR UPDATE SKIP LOCKED
-)
+    LIMIT 10000 FOR UPDATE SKIP LOCKED
+))
 RETURNING *;
-
--- notify
-SELECT pg_notify('melee_jobs', '');
 
 -- next_due_at
 SELECT min(due_at) AS next_due_at FROM melee_jobs WHERE status = 'queued' AND NOT is_due;
@@ -148,6 +169,14 @@ RETURNING next_at;
 
 -- per_name
 SELECT name, status, count(*) AS jobs FROM melee_jobs GROUP BY name, status ORDER BY name;
+
+-- first_names
+SELECT DISTINCT name FROM (
+    SELECT name FROM melee_jobs WHERE status = 'queued' AND is_due ORDER BY queue, priority DESC, id LIMIT 10000
+) AS first;
+
+-- failed_count
+SELECT count(*) AS jobs FROM melee_jobs WHERE status = 'failed';
 
 -- get
 SELECT * FROM melee_jobs WHERE id = :id;

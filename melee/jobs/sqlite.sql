@@ -44,7 +44,9 @@ ON CONFLICT DO NOTHING
 RETURNING id;
 
 -- let_due
-UPDATE melee_jobs SET is_due = true WHERE status = 'queued' AND NOT is_due AND due_at <= :now;
+UPDATE melee_jobs SET is_due = true WHERE id IN (
+    SELECT id FROM melee_jobs WHERE status = 'queued' AND NOT is_due AND due_at <= :now ORDER BY due_at LIMIT 10000
+);
 
 -- candidates
 SELECT id, priority FROM melee_jobs
@@ -105,6 +107,14 @@ RETURNING next_at;
 
 -- per_name
 SELECT name, status, count(*) AS jobs FROM melee_jobs GROUP BY name, status ORDER BY name;
+
+-- first_names
+SELECT DISTINCT name FROM (
+    SELECT name FROM melee_jobs WHERE status = 'queued' AND is_due ORDER BY queue, priority DESC, id LIMIT 10000
+) AS first;
+
+-- failed_count
+SELECT count(*) AS jobs FROM melee_jobs WHERE status = 'failed';
 
 -- get
 SELECT * FROM melee_jobs WHERE id = :id;

@@ -7,7 +7,18 @@ from typing import Any
 
 from melee.clock import Clock
 from melee.jobs.statements import read_statements
-from melee.jobs.store import Claim, Failure, NewJob, Retried, Stats, StoredJob, Wanted, stats_per_name, stored_job
+from melee.jobs.store import (
+    Claim,
+    Failure,
+    NewJob,
+    Retried,
+    Stats,
+    StoredJob,
+    Wanted,
+    stats_per_name,
+    storable,
+    stored_job,
+)
 from melee.store.database import Database, Row
 
 _SQL = read_statements("sqlite.sql")
@@ -96,7 +107,7 @@ class SqliteStore:
         return self._each(
             "fail",
             (
-                {"now": now, "error": failure.error, "again_in_seconds": failure.again_in_seconds}
+                {"now": now, "error": storable(failure.error), "again_in_seconds": failure.again_in_seconds}
                 | _fence(failure.claim)
                 for failure in failures
             ),
@@ -127,6 +138,9 @@ class SqliteStore:
     def per_name(self) -> dict[str, Stats]:
         return stats_per_name(self._query("per_name", {}))
 
+    def first_names(self) -> set[str]:
+        return {row["name"] for row in self._query("first_names", {})}
+
     def get(self, id: int) -> StoredJob | None:
         rows = self._query("get", {"id": id})
         return stored_job(rows[0]) if rows else None
@@ -146,7 +160,7 @@ class SqliteStore:
     def retry_failed(self) -> Retried:
         with self._database.transaction():
             queued = self._run("retry_failed", now=self.now())
-            return Retried(queued, sum(stats.failed for stats in self.per_name().values()))
+            return Retried(queued, self._query("failed_count", {})[0]["jobs"])
 
     def now(self) -> float:
         return self._clock.now()

@@ -145,7 +145,10 @@ class Store(Protocol):
         """
 
     def per_name(self) -> dict[str, Stats]:
-        """How many jobs of each kind there are."""
+        """How many jobs of each kind there are. That takes long when they are many: it reads them all."""
+
+    def first_names(self) -> set[str]:
+        """The names of the first jobs that are due; those that nobody claims are among them sooner or later."""
 
     def get(self, id: int) -> StoredJob | None: ...
 
@@ -166,6 +169,11 @@ class Store(Protocol):
 
     def now(self) -> float:
         """The time by which jobs are due and leases end."""
+
+
+def storable(error: str) -> str:
+    """An error as every database takes it: without NUL, and without halves of letters, as names of files have them."""
+    return error.replace("\0", "\\0").encode(errors="backslashreplace").decode()
 
 
 def stored_job(row: Mapping[str, Any]) -> StoredJob:

@@ -75,7 +75,7 @@ class Upkeep:
         if self._clock.elapsed() < self._count_at:
             return
         self._count_at = self._clock.elapsed() + _COUNT_SECONDS
-        if unknown := sorted(store.per_name().keys() - self._known):
+        if unknown := sorted(store.first_names() - self._known):
             log.jobs_unknown(unknown)
             self._known.update(unknown)
 

@@ -4,8 +4,9 @@ import os
 import random
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +22,8 @@ from melee.errors import (
     StatementRefused,
     WrongProcess,
 )
-from melee.store.database import Row
+from melee.store.database import Row, check_distinct
+from melee.store.migrations import statements
 
 _Result = TypeVar("_Result")
 
@@ -35,6 +37,7 @@ _READING_PRAGMAS |= {"index_info", "index_list", "index_xinfo", "table_info", "t
 # Until the transaction ends only, for migrations that rebuild a table.
 _HARMLESS_PRAGMAS = _READING_PRAGMAS | {"defer_foreign_keys"}
 _NAME_AT_THE_END = re.compile(r"(?:: | named )(\S+)$")
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TEXT_OR_COMMENT = r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/"
 
 
@@ -54,6 +57,9 @@ class Connection:
     # So that a reader that turns into a writer never finds that somebody else wrote meanwhile.
     begins = "BEGIN IMMEDIATE"
     finds_table = "SELECT 1 FROM sqlite_master WHERE name = ?"
+    # Nobody else writes once a transaction has begun.
+    lets_one_migrate = "SELECT NULL"
+    statements: Callable[[str], Iterator[tuple[int, str]]] = staticmethod(statements)
     is_broken = False
 
     def __init__(self, path: Path, *, read_only: bool = False, at_rest: bool = False) -> None:
@@ -135,6 +141,8 @@ class Connection:
     def execute(self, sql: str, parameters: tuple[Any, ...]) -> list[Row]:
         """Runs one statement of an app and reads all its rows; none when it returns no columns."""
         self._check_process()
+        if not self._is_own_statement and not _is_one(sql):
+            raise DatabaseError(sql, "there is a second statement behind the first; run each by itself")
         bindings = parameters[0] if len(parameters) == 1 and isinstance(parameters[0], dict) else parameters
         # Prepared statements are kept by text and flags, and asked about once. With a flag of their own, melee's are
         # never found for the same text of an app.
@@ -152,7 +160,7 @@ class Connection:
             raise DatabaseError(sql, f"the dict of parameters has no {error}") from error
         except (TypeError, OverflowError, UnicodeEncodeError) as error:
             raise DatabaseError(sql, f"{error}; pass None, bool, int (64 bits), float, str or bytes") from error
-        _check_distinct(names, sql)
+        check_distinct(names, sql)
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def prepare(self, sql: str) -> tuple[str | None, ...]:
@@ -168,7 +176,7 @@ class Connection:
             details = query_info(self._sqlite, sql)
         except (apsw.Error, UnicodeEncodeError) as error:
             raise _translated(error, sql, self._explain(error)) from error
-        _check_distinct([column[0] for column in details.description], sql)
+        check_distinct([column[0] for column in details.description], sql)
         return details.bindings_names
 
     def _wait_for_another(self, tries: int) -> bool:
@@ -217,9 +225,13 @@ def _refusal(action: int, names: tuple[str | None, ...]) -> str:
     return ""
 
 
-def _check_distinct(names: list[str], sql: str) -> None:
-    if len(set(names)) < len(names):
-        raise DatabaseError(sql, f"two columns have one name in {names}; give one another name with AS")
+@lru_cache(maxsize=1000)
+def _is_one(sql: str) -> bool:
+    """Whether there is nothing behind the statement but space and comments."""
+    if ";" not in sql:
+        return True
+    _first, *others = [text for _index, text in statements(sql)] or [""]
+    return not any(_COMMENT.sub("", text).strip("; \t\n\r\f") for text in others)
 
 
 def _translated(error: Exception, sql: str, problem: str) -> DatabaseError:

@@ -1,8 +1,10 @@
-"""What an app does with a SQLite database: statements, rows as dicts, and transactions that nest."""
+"""What an app does with a database: statements, rows as dicts, and transactions that nest."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
+
+from melee.errors import DatabaseError
 
 Row = dict[str, Any]
 
@@ -19,6 +21,9 @@ class Statements(Protocol):
     finds_table: str
     """A statement that gives a row when there is a table whose name is its parameter."""
 
+    lets_one_migrate: str
+    """A statement that waits until no other migrates, and keeps others waiting until the transaction ends."""
+
     @property
     def in_transaction(self) -> bool: ...
 
@@ -32,6 +37,9 @@ class Statements(Protocol):
     @property
     def is_broken(self) -> bool:
         """Whether nothing more can be done on it."""
+
+    def statements(self, script: str, /) -> Iterator[tuple[int, str]]:
+        """Each statement of a script, with the index in the script at which it begins."""
 
     def own(self, sql: str, *parameters: Any) -> list[Row]:
         """Runs a statement of melee's own, with its parameters."""
@@ -81,8 +89,22 @@ class Database:
             yield
             self._connection.control("RELEASE melee" if nested else "COMMIT")
         except BaseException:
-            # A full disk or RAISE(ROLLBACK) has rolled everything back already; a second ROLLBACK would only hide
-            # the error that says so.
-            if self._connection.in_transaction:
-                self._connection.control("ROLLBACK TO melee; RELEASE melee" if nested else "ROLLBACK")
+            self._roll_back(nested)
             raise
+
+    def _roll_back(self, nested: bool) -> None:
+        # A full disk, RAISE(ROLLBACK) or a connection that broke has rolled everything back already; a second ROLLBACK
+        # would only hide the error that says so.
+        if not self._connection.in_transaction:
+            return
+        try:
+            self._connection.control("ROLLBACK TO melee; RELEASE melee" if nested else "ROLLBACK")
+        except DatabaseError:
+            if not self._connection.is_broken:
+                raise
+
+
+def check_distinct(names: list[str], sql: str) -> None:
+    """Refuses rows that would have fewer values as a dict than as a row."""
+    if len(set(names)) < len(names):
+        raise DatabaseError(sql, f"two columns have one name in {names}; give one another name with AS")

@@ -70,7 +70,7 @@ def migrate(connection: Statements, database: Database, migrations: list[Migrati
 
 
 def statements(sql: str) -> Iterator[tuple[int, str]]:
-    """Each statement of a script with the index in the script at which it begins."""
+    """Each statement of a script for SQLite with the index in the script at which it begins."""
     begins_at, text = 0, ""
     for part in re.findall(r"[^;]*;|[^;]+$", sql):
         text += part
@@ -119,10 +119,11 @@ def _check_unchanged(migration: Migration, digest: str) -> None:
 
 def _run(connection: Statements, database: Database, migration: Migration) -> None:
     with database.transaction():
+        connection.own(connection.lets_one_migrate)
         if migration.number in _ledger(connection):
             # Another process ran it while this one waited for the lock.
             return
-        for index, statement in statements(migration.sql):
+        for index, statement in connection.statements(migration.sql):
             try:
                 database.run(statement)
             except DatabaseError as error:

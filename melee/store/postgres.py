@@ -1,10 +1,9 @@
 """A connection to a Postgres database, for the same `Database` that SQLite has."""
 
 import os
-import re
 import select
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from melee.errors import (
@@ -17,24 +16,41 @@ from melee.errors import (
     StatementRefused,
     WrongProcess,
 )
-from melee.store.database import Row
+from melee.store.database import Row, check_distinct
+from melee.store.postgres_text import Numbered, numbered, statements
 
 try:
     import psycopg
     from psycopg import errors
+    from psycopg.conninfo import conninfo_to_dict
     from psycopg.rows import dict_row
 except ImportError as missing:
     raise BadConfig("DATABASE_URL", "it names Postgres; install melee-runtime[postgres] for that") from missing
 
-CONNECT_SECONDS_AT_MOST = 10
-# Texts, names and comments, in which a parameter is none; a cast; then the parameters.
-_TOKEN = re.compile(
-    r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | \$(\w*)\$.*?\$\1\$ | --[^\n]* | /\*.*?\*/ | :: | \?\?"""
-    r"""| (?P<question>\?) | (?<!\w):(?P<name>[A-Za-z_]\w*)""",
-    re.DOTALL | re.VERBOSE,
-)
-
-_BROKEN = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow)
+_SETTINGS = {
+    "application_name": "melee",
+    "client_encoding": "utf8",
+    # How long it takes to notice that the other side is gone without a word.
+    "connect_timeout": 10,
+    "tcp_user_timeout": 30_000,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+}
+_KINDS: list[tuple[type[psycopg.Error], type[DatabaseError]]] = [
+    (errors.IntegrityError, ConstraintError),
+    (errors.DiskFull, DatabaseFull),
+    (errors.LockNotAvailable, DatabaseLocked),
+    (errors.DeadlockDetected, DatabaseLocked),
+    (errors.SerializationFailure, DatabaseLocked),
+    (errors.InsufficientPrivilege, StatementRefused),
+]
+_FAILED = "an earlier statement in it failed; put one that may fail into a `with db.transaction():` of its own"
+_HINTS: list[tuple[type[psycopg.Error], str]] = [
+    (errors.InFailedSqlTransaction, _FAILED),
+    (errors.ActiveSqlTransaction, "a migration is one, as is `with db.transaction():`; do without, or run it by hand"),
+]
+_COUNTED = ("INSERT", "UPDATE", "DELETE", "MERGE")
 
 
 class PostgresConnection:
@@ -44,7 +60,7 @@ class PostgresConnection:
     for each transaction may stand in between.
 
     Args:
-        url: such as `postgresql://user:password@host/name`.
+        url: such as `postgresql://user:password@host/name`; its password is in no error.
 
     Raises:
         DatabaseError: from every method, when Postgres refuses; the subclass says why.
@@ -54,29 +70,36 @@ class PostgresConnection:
 
     begins = "BEGIN"
     finds_table = "SELECT 1 AS found FROM pg_class WHERE oid = to_regclass(?)"
+    lets_one_migrate = "SELECT pg_advisory_xact_lock(hashtext('_melee_migrations'))"
+    statements: Callable[[str], Iterator[tuple[int, str]]] = staticmethod(statements)
 
     def __init__(self, url: str) -> None:
-        self.place = shown(url)
+        settings = _settings(url)
+        self.place = _shown(settings)
         self._pid, self._changes, self._last_changes = os.getpid(), 0, 0
+        self._has_news, self._is_unsettled = False, False
+        self._news: set[str] = set()
         try:
             self._postgres = psycopg.connect(
-                url,
                 autocommit=True,
                 cursor_factory=psycopg.RawCursor,
                 row_factory=dict_row,
                 prepare_threshold=None,
-                connect_timeout=CONNECT_SECONDS_AT_MOST,
-                application_name="melee",
+                **settings,
             )
         except psycopg.Error as error:
-            raise DatabaseUnreachable("", f"{shown(url)}: {_one_line(error)}") from error
+            raise DatabaseUnreachable("", f"{self.place}: {_one_line(error)}") from error
+        self._descriptor = self._postgres.fileno()
+        self._postgres.add_notify_handler(self._note_news)
 
     @property
     def in_transaction(self) -> bool:
+        self._settle()
         return not self._is_idle and not self._postgres.closed and not self._postgres.broken
 
     @property
     def is_broken(self) -> bool:
+        self._settle()
         return self._postgres.closed or self._postgres.broken or (self._is_idle and self._is_hung_up)
 
     @property
@@ -88,29 +111,55 @@ class PostgresConnection:
         return self._last_changes
 
     def control(self, sql: str) -> None:
-        self._run(sql, ())
+        if sql == "COMMIT" and self._postgres.info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
+            # Postgres would roll back, and not call it an error.
+            raise DatabaseError(sql, f"nothing in this transaction is kept: {_FAILED}")
+        self._run(Numbered(sql), sql, ())
+        if sql == "COMMIT":
+            self._send_news()
+        elif sql == "ROLLBACK":
+            self._news.clear()
+
+    def notify(self, channel: str) -> None:
+        """Tells who listens, as soon as what was done is committed. It gets lost with the connection.
+
+        It is no part of the transaction: those that notify wait for each other, each until the one before is on disk.
+        """
+        self._check_process()
+        self._news.add(channel)
+        if not self.in_transaction:
+            self._send_news()
 
     def execute(self, sql: str, parameters: tuple[Any, ...]) -> list[Row]:
-        return self._run(*_in_postgres_words(sql, parameters))
+        text = numbered(sql)
+        if text.refusal:
+            raise StatementRefused(sql, text.refusal)
+        return self._run(text, sql, _in_order(text, sql, parameters))
 
     def own(self, sql: str, *parameters: Any) -> list[Row]:
-        return self.execute(sql, parameters)
+        text = numbered(sql)
+        return self._run(text, sql, _in_order(text, sql, parameters))
 
     def listen(self, channel: str) -> None:
         """From now on `has_news` says whether somebody has notified this channel."""
-        self._run(f"LISTEN {channel}", ())
+        self.control(f"LISTEN {channel}")
 
     def fileno(self) -> int:
-        """Readable when there may be news."""
-        return self._postgres.fileno()
+        """Readable when there may be news, or the connection broke."""
+        return self._descriptor
 
     def has_news(self) -> bool:
         """Whether there was a notification since this was last asked."""
         self._check_process()
         try:
-            return len(list(self._postgres.notifies(timeout=0))) > 0
+            self._postgres.pgconn.consume_input()
         except psycopg.Error as error:
-            raise _translated(error, "") from error
+            raise self._translated(error, Numbered(), "") from error
+        # They are read one by one, or they would pile up.
+        while self._postgres.pgconn.notifies():
+            self._has_news = True
+        had, self._has_news = self._has_news, False
+        return had
 
     def close(self) -> None:
         self._check_process()
@@ -128,76 +177,95 @@ class PostgresConnection:
         poll.register(self.fileno(), select.POLLIN)
         return bool(poll.poll(0))
 
-    def _run(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
+    def _send_news(self) -> None:
+        """Nobody waits for the answer; it is read before the next statement."""
+        for channel in self._news:
+            self._settle()
+            with suppress(psycopg.Error):
+                self._postgres.pgconn.send_query(f"NOTIFY {channel}".encode())
+                self._postgres.pgconn.flush()
+                self._is_unsettled = True
+        self._news.clear()
+
+    def _settle(self) -> None:
+        while self._is_unsettled:
+            self._is_unsettled = self._postgres.pgconn.get_result() is not None
+
+    def _note_news(self, _notify: psycopg.Notify) -> None:
+        self._has_news = True
+
+    def _run(self, text: Numbered, sql: str, parameters: Sequence[Any]) -> list[Row]:
         self._check_process()
+        self._settle()
         try:
-            cursor = self._postgres.execute(sql, parameters or None)
-            if cursor.rowcount > 0 and not (cursor.statusmessage or "").startswith("SELECT"):
+            cursor = self._postgres.execute(text.sql, parameters or None)
+            if cursor.rowcount > 0 and (cursor.statusmessage or "").startswith(_COUNTED):
                 self._last_changes = cursor.rowcount
                 self._changes += cursor.rowcount
-            return cursor.fetchall() if cursor.description else []
+            rows = cursor.fetchall() if cursor.description else []
         except psycopg.Error as error:
-            raise _translated(error, sql) from error
+            raise self._translated(error, text, sql) from error
         except (TypeError, UnicodeEncodeError) as error:
             raise DatabaseError(sql, str(error)) from error
+        if rows and cursor.pgresult and len(rows[0]) < cursor.pgresult.nfields:
+            check_distinct([column.name for column in cursor.description or ()], sql)
+        return rows
 
     def _check_process(self) -> None:
         if os.getpid() != self._pid:
             raise WrongProcess("the connection to Postgres", self._pid, os.getpid())
 
+    def _translated(self, error: psycopg.Error, text: Numbered, sql: str) -> DatabaseError:
+        kind = next((ours for theirs, ours in _KINDS if isinstance(error, theirs)), DatabaseError)
+        if self.is_broken:
+            kind = DatabaseUnreachable
+        hint = next((f": {hint}" for theirs, hint in _HINTS if isinstance(error, theirs)), "")
+        position = error.diag.statement_position
+        return kind(sql, _one_line(error) + hint, text.origin(int(position) - 1) if position else 0)
 
-def shown(url: str) -> str:
-    """A URL without its password."""
-    return re.sub(r"(?<=//)[^@/]*@", "", url.partition("?")[0])
+
+def postgres_array(values: Sequence[str | float | None]) -> str:
+    """An array as Postgres reads it, for a parameter such as `:ids::bigint[]`; many times as fast as a list is."""
+    return "{" + ",".join(map(_element, values)) + "}"
 
 
-def _in_postgres_words(sql: str, parameters: tuple[Any, ...]) -> tuple[str, Sequence[Any]]:
-    """A statement with `?` or `:name` as one with `$1`, and its parameters in that order."""
-    words, names, questions = _numbered(sql)
-    if len(parameters) == 1 and isinstance(parameters[0], dict):
+def _element(value: str | float | None) -> str:
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return "NULL" if value is None else repr(value)
+
+
+def _settings(url: str) -> dict[str, Any]:
+    try:
+        return _SETTINGS | conninfo_to_dict(url)
+    except psycopg.Error:
+        # What it says shows parts of the URL.
+        problem = "it cannot be read; write special characters in its password as in %40 for @"
+        raise BadConfig("DATABASE_URL", problem) from None
+
+
+def _shown(settings: dict[str, Any]) -> str:
+    port = f":{settings['port']}" if settings.get("port") else ""
+    return f"postgresql://{settings.get('host') or ''}{port}/{settings.get('dbname') or ''}"
+
+
+def _in_order(text: Numbered, sql: str, parameters: tuple[Any, ...]) -> Sequence[Any]:
+    """The values of `$1`, `$2`, …"""
+    if not text.is_one:
+        raise DatabaseError(sql, "there is a second statement behind the first; run each by itself")
+    if text.names and text.questions:
+        raise DatabaseError(sql, "it has both ? and named parameters; write all in one way")
+    if len(parameters) == 1 and isinstance(parameters[0], dict) and not text.questions:
         try:
-            return words, [parameters[0][name] for name in names]
+            return [parameters[0][name] for name in text.names]
         except KeyError as error:
             raise DatabaseError(sql, f"the dict of parameters has no {error}") from error
-    if questions != len(parameters):
-        raise DatabaseError(sql, f"it has {questions} parameters, and {len(parameters)} were given")
-    return words, parameters
-
-
-@lru_cache(maxsize=1000)
-def _numbered(sql: str) -> tuple[str, list[str], int]:
-    names: list[str] = []
-    questions = 0
-
-    def number(found: re.Match[str]) -> str:
-        nonlocal questions
-        if found["question"]:
-            questions += 1
-            return f"${questions}"
-        if name := found["name"]:
-            if name not in names:
-                names.append(name)
-            return f"${names.index(name) + 1}"
-        # How JDBC writes the operator, too.
-        return "?" if found[0] == "??" else found[0]
-
-    return _TOKEN.sub(number, sql), names, questions
-
-
-def _translated(error: psycopg.Error, sql: str) -> DatabaseError:
-    kinds: list[tuple[type[psycopg.Error], type[DatabaseError]]] = [
-        (errors.IntegrityError, ConstraintError),
-        (errors.DiskFull, DatabaseFull),
-        (errors.LockNotAvailable, DatabaseLocked),
-        (errors.DeadlockDetected, DatabaseLocked),
-        (errors.InsufficientPrivilege, StatementRefused),
-    ]
-    kind = next((ours for theirs, ours in kinds if isinstance(error, theirs)), DatabaseError)
-    if isinstance(error, _BROKEN) or not error.sqlstate:
-        # What libpq says by itself comes without a code: there was no answer.
-        kind = DatabaseUnreachable
-    position = error.diag.statement_position
-    return kind(sql, _one_line(error), int(position) - 1 if position else 0)
+    if text.names:
+        raise DatabaseError(sql, f"it has named parameters, such as :{text.names[0]}; pass one dict")
+    if text.questions != len(parameters):
+        problem = f"it has {text.questions} parameters, and {len(parameters)} were given"
+        raise DatabaseError(sql, f"{problem}; the operator ? is written ??" if text.questions else problem)
+    return parameters
 
 
 def _one_line(error: psycopg.Error) -> str:

@@ -34,7 +34,7 @@ class AppConnection:
             postgres = PostgresConnection(url)
             self._connection, self.close = postgres, postgres.close
             self.database = Database(postgres)
-            self.jobs = PostgresStore(self.database, clock.current())
+            self.jobs = PostgresStore(postgres, clock.current())
         else:
             project.database.parent.mkdir(parents=True, exist_ok=True)
             sqlite = Connection(project.database)

@@ -1,7 +1,7 @@
 """What every store of jobs has to do. `test_sqlite_store` and `test_postgres_store` run it on theirs."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 
@@ -67,6 +67,22 @@ class StoreSuite:
         assert opened.payloads(2) == ["3", "5"]
         assert opened.payloads() == ["2", "4", "1"]
 
+    def test_of_many_stored_at_once_the_first_is_the_oldest_whatever_their_keys(self, opened: Opened) -> None:
+        opened.store.insert([mail("1", key="b"), NewJob("a", "2"), mail("3", key="a"), mail("4", key="b"), mail("5")])
+        assert opened.payloads(wanted=Wanted(["default"], ["mail", "a"])) == ["1", "2", "3", "5"]
+
+    def test_payloads_come_out_as_they_went_in(self, opened: Opened) -> None:
+        payloads = ['{"a":"\\\\\\""}', "{,}", "NULL", "", "\\", '"', "é\n\t'$1 ?:a", "\U0001f600"]
+        opened.store.insert([mail(payload) for payload in payloads])
+        assert opened.payloads() == payloads
+
+    def test_a_flood_of_high_priority_holds_up_the_low_one(self, opened: Opened) -> None:
+        opened.store.insert([mail("low")])
+        for _wave in range(3):
+            opened.store.insert([mail("high", priority=1) for _ in range(10)])
+            assert opened.payloads(10) == ["high"] * 10
+        assert opened.payloads(10) == ["low"]
+
     def test_priority_counts_across_queues(self, opened: Opened) -> None:
         opened.store.insert([mail("1", queue="a"), mail("2", queue="b", priority=1), mail("3", queue="c", priority=9)])
         assert opened.payloads(2, Wanted(["a", "b"], ["mail"])) == ["2", "1"]
@@ -76,6 +92,7 @@ class StoreSuite:
         assert opened.payloads(1) == ["3"]
         assert opened.claim() == []
         assert opened.store.per_name()["unknown"] == Stats(queued=1, running=0, failed=0)
+        assert opened.store.first_names() == {"unknown", "mail"}
 
     def test_what_was_written_by_sql_is_claimed_too(self, opened: Opened, clock: ManualClock) -> None:
         opened.database.run("INSERT INTO melee_jobs (name, payload) VALUES ('mail', '7')")
@@ -188,7 +205,7 @@ class StoreSuite:
     def test_failures_are_kept_with_their_errors_the_newest_first(self, opened: Opened, clock: ManualClock) -> None:
         opened.store.insert([mail("1"), mail("2"), mail("3")])
         first, second, third = opened.claim()
-        for claim, error in ((second, "b"), (third, "c\0"), (first, "a")):
+        for claim, error in ((second, "b"), (third, "c\0\udcff"), (first, "a")):
             opened.fail(claim, error=error)
             clock.move(1)
         assert [(job.payload, (job.last_error or "")[0]) for job in opened.store.failed(2)] == [("1", "a"), ("3", "c")]
@@ -401,6 +418,34 @@ class StoreSuite:
         assert (job.payload, job.queue, job.priority, job.unique_key) == ("old", "default", 0, None)
         assert opened.store.insert([mail("new", key="a"), mail(key="a")]) == [True, False]
         assert opened.payloads() == ["old", "new"]
+
+
+def each_use(store: Store) -> Iterator[str]:
+    """What a worker does all the time, on a store with many jobs; gives the name of what was done last."""
+    wanted = Wanted(["default", "search"], ["mail", "other"])
+    claims = store.claim(wanted, 5, LEASE_SECONDS, "host/1")
+    assert len(claims) == 5
+    yield "claim"
+    store.renew(claims, LEASE_SECONDS)
+    yield "renew"
+    assert store.succeed(claims[:1]) == 1
+    yield "succeed"
+    store.fail([Failure(claims[1], "no route", None), Failure(claims[2], "no route", 60)])
+    yield "fail"
+    store.release(claims[3:])
+    yield "release"
+    store.reap()
+    yield "reap"
+    store.next_due_at()
+    yield "next_due_at"
+    store.failed(20)
+    yield "failed"
+    store.get(claims[1].id)
+    yield "get"
+    store.retry(claims[1].id)
+    yield "retry"
+    store.discard(claims[1].id)
+    yield "discard"
 
 
 def minutely(moment: float) -> float:

@@ -132,13 +132,18 @@ class Place:
     def opened(self) -> Iterator[Store]:
         """The store, on a connection of its own."""
         (self.folder / "data").mkdir(exist_ok=True)
-        connection = PostgresConnection(self.url) if self.url else Connection(self.folder / "data" / "app.sqlite3")
+        store: Store
+        if self.url:
+            connection = PostgresConnection(self.url)
+            store, close = PostgresStore(connection, SystemClock()), connection.close
+        else:
+            file = Connection(self.folder / "data" / "app.sqlite3")
+            store, close = SqliteStore(Database(file), SystemClock()), file.close
         try:
-            store = (PostgresStore if self.url else SqliteStore)(Database(connection), SystemClock())
             store.create()
             yield store
         finally:
-            connection.close()
+            close()
 
     def enqueue(self, name: str, copies: int = 1, **fields: Any) -> None:
         """Stores a job, or so many; `fields` whose names begin with `_` are columns, the others its payload."""
