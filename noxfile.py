@@ -93,10 +93,11 @@ def serve(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
-    """Measure calls to durable objects and requests beside what else does the same; wants an idle machine."""
+    """Measure durable objects, requests and durable jobs beside what else does the same; wants an idle machine."""
     install(session, "benchmarks", project=True)
     session.run("python", "benchmarks/objects.py", *session.posargs)
     session.run("python", "benchmarks/serving.py", *session.posargs)
+    session.run("python", "benchmarks/jobs.py", *session.posargs)
 
 
 @nox.session(default=False)

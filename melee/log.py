@@ -159,8 +159,11 @@ def of_request(id: str) -> AbstractContextManager[None]:
 @contextmanager
 def of_job(name: str, id: int) -> Iterator[FilteringBoundLogger]:
     """Inside, whatever is logged carries `job=NAME/id`; gives the logger that a job has as `resources.log`."""
-    with structlog.contextvars.bound_contextvars(job=f"{name}/{id}"):
-        yield structlog.get_logger()
+    before = structlog.contextvars.bind_contextvars(job=f"{name}/{id}")
+    try:
+        yield _log
+    finally:
+        structlog.contextvars.reset_contextvars(**before)
 
 
 def request_id() -> str:

@@ -5,7 +5,6 @@ import inspect
 import os
 import socket
 from collections.abc import Mapping
-from contextlib import ExitStack
 from typing import Any
 
 from melee import log
@@ -71,8 +70,7 @@ def run_job(
 
     Returns why it failed, and whether that is final, since its payload does not fit its class; None when it is done.
     """
-    with ExitStack() as entered:
-        logger = entered.enter_context(log.of_job(order.name, order.id))
+    with log.of_job(order.name, order.id) as logger:
         try:
             if cls is None:
                 raise ShapeError(order.name, "no class of this name is registered")
@@ -83,7 +81,7 @@ def run_job(
         try:
             with app.app_context():
                 result = job.run(Resources(app, logger))
-                if inspect.isawaitable(result):
+                if result is not None and inspect.isawaitable(result):
                     # With a loop of its own: what one job leaves pending must not go on in the next.
                     asyncio.run(_awaited(result))
         except lets_through:

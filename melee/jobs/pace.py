@@ -5,10 +5,10 @@ from collections import deque
 from melee.jobs.store import Claim
 
 _FRAME_SECONDS = 0.005
-_FRAME_JOBS_AT_MOST = 25
+_FRAME_JOBS_AT_MOST = 100
 _FRAME_LETTERS_AT_MOST = 64 * 1024
 _AHEAD_SECONDS = 0.1
-_CLAIMED_AT_MOST = 500
+_CLAIMED_AT_MOST = 1000
 _WEIGHT = 0.2
 """Of the newest job in the average."""
 
@@ -37,9 +37,12 @@ class Pace:
         return claims
 
     def wanted(self, executors: int, ready: deque[Claim]) -> int:
-        """How many more to claim, so that the executors are busy for a moment and other workers get their share."""
-        ahead = int(executors * _AHEAD_SECONDS / max(self._mean, 1e-6))
-        return min(max(executors, ahead), _CLAIMED_AT_MOST) - len(ready)
+        """How many more to claim, so that the executors are busy for a moment and other workers get their share.
+
+        None as long as half of these are there: each claim costs a statement and a flush to the disk.
+        """
+        ahead = min(max(executors, int(executors * _AHEAD_SECONDS / max(self._mean, 1e-6))), _CLAIMED_AT_MOST)
+        return ahead - len(ready) if len(ready) <= ahead // 2 else 0
 
     def _expected(self, claim: Claim) -> float:
         return self._seconds.get(claim.name, _FRAME_SECONDS)

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class NewJob:
+
+class NewJob(msgspec.Struct, frozen=True):
     """A job to be stored: due `in_seconds` from now, or `at` a moment."""
 
     name: str
@@ -32,8 +33,7 @@ class Wanted:
     released_names: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True):
     """A job that a worker has taken: what it is to run, and the proof that it is the one who may.
 
     Attributes:

@@ -28,7 +28,7 @@ from melee.jobs.waking import Waking
 from melee.processes.control import Channel, Told
 
 _WRITE_SECONDS = 0.02
-_WRITE_FROM = 250
+_WRITE_FROM = 500
 _LOOK_SECONDS = 0.2
 _LAST_SECONDS = 2
 _LAST_TRIES = 2

@@ -132,19 +132,18 @@ class Place:
     def opened(self) -> Iterator[Store]:
         """The store, on a connection of its own."""
         (self.folder / "data").mkdir(exist_ok=True)
-        connection: PostgresConnection | Connection
         store: Store
         if self.url:
             connection = PostgresConnection(self.url)
-            store = PostgresStore(connection, SystemClock())
+            store, close = PostgresStore(connection, SystemClock()), connection.close
         else:
-            connection = Connection(self.folder / "data" / "app.sqlite3")
-            store = SqliteStore(Database(connection), SystemClock())
+            file = Connection(self.folder / "data" / "app.sqlite3")
+            store, close = SqliteStore(Database(file), SystemClock()), file.close
         try:
             store.create()
             yield store
         finally:
-            connection.close()
+            close()
 
     def enqueue(self, name: str, copies: int = 1, **fields: Any) -> None:
         """Stores a job, or so many; `fields` whose names begin with `_` are columns, the others its payload."""
