@@ -76,6 +76,7 @@ class Leaves(Job):
 
     def run(self, resources):
         connection = resources.db._connection
+        resources.db.query("SELECT 1 AS one")
         tell(self.how, connection.in_transaction, id(connection))
         if self.how == "open":
             connection.control(connection.begins)
