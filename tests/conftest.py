@@ -11,8 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.postgres import postgres_database, postgres_server
+
+# How long an example takes says more of what else the machine does than of the code.
+settings.register_profile("melee", deadline=None)
+settings.load_profile("melee")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

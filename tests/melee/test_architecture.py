@@ -10,7 +10,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[2]
 
 FLOORS: dict[str, int] = {
-    **dict.fromkeys(["errors", "clock", "log", "outgoing", "shape", "words"], 0),
+    **dict.fromkeys(["errors", "clock", "log", "log_output", "outgoing", "shape", "words"], 0),
     **dict.fromkeys(["store", "project", "exchange", "http"], 1),
     **dict.fromkeys(["processes"], 2),
     **dict.fromkeys(["objects"], 3),

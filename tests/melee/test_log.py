@@ -164,7 +164,7 @@ def test_what_cannot_be_written_is_lost_and_harms_nobody(reader: str) -> None:
 
 
 def test_a_listener_is_given_each_level_and_text_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log, "_listeners", [])
+    monkeypatch.setattr("melee.log_output._listeners", [])
     stream, heard = as_json(), list[tuple[str, str]]()
     log.timer_fired("Stats/before")
     log.also_to(lambda level, text: heard.append((level, text)))

@@ -224,12 +224,12 @@ def test_what_users_wrote_is_text_and_nothing_else(
     assert all(char.isprintable() or char == "\n" for char in page.get_text())
 
 
-def test_nul_a_lone_surrogate_and_a_value_of_another_type_are_shown(visitor: Visitor) -> None:
+def test_nul_and_a_lone_surrogate_are_shown(visitor: Visitor) -> None:
     visitor.fail(NewJob("send_welcome", "{}"))
-    visitor.run_sql("UPDATE melee_jobs SET last_error = ?, payload = ?", "a\0b", b"\xff\x00")
+    visitor.run_sql("UPDATE melee_jobs SET last_error = ?, payload = ?", "a\0b", "c\0d")
     log.call_failed("Stats/\ud83d", "hit", ValueError("\ud83d\0"))
     page = visitor.page()
-    assert rows(section(page, "failed"))[0][4:6] == [r"a\x00b", r"b'\xff\x00'"]
+    assert rows(section(page, "failed"))[0][4:6] == [r"a\x00b", r"c\x00d"]
     assert r"Stats/\ud83d" in words(section(page, "log"))
 
 
@@ -279,9 +279,9 @@ def test_with_a_broken_database_the_rest_comes_up_and_the_page_says_what_is_wron
 
 def test_a_row_that_no_store_wrote_is_shown_as_a_problem_and_the_rest_comes_up(visitor: Visitor) -> None:
     visitor.store(NewJob("send_welcome", "{}"))
-    visitor.run_sql("UPDATE melee_jobs SET due_at = 'tomorrow'")
+    visitor.run_sql("UPDATE melee_jobs SET due_at = 9e99")
     page = visitor.page()
-    assert "This cannot be shown. TypeError" in words(section(page, "jobs"))
+    assert "This cannot be shown." in words(section(page, "jobs"))
     assert len(rows(section(page, "cron"))) == 2
 
 
