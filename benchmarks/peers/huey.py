@@ -1,4 +1,7 @@
-"""Huey on SQLite with four processes; its file is flushed to the disk as melee's is, and looked at as often."""
+"""Huey on SQLite with four processes; its file is flushed to the disk as melee's is, and looked at as often.
+
+By default each process looks after 0.1 s, and when there is nothing again and again, ever later, up to 10 s.
+"""
 
 import signal
 import sys
@@ -11,9 +14,11 @@ from huey import SqliteHuey
 from huey.api import Huey
 
 from benchmarks.marks import ran
+from melee.jobs.bell import SqliteBell
 
 WORKERS = 4
-LOOK_SECONDS = 0.02
+# All together as often as the one process of melee.
+LOOK_SECONDS = WORKERS * SqliteBell.look_seconds
 
 
 @dataclass
