@@ -14,11 +14,11 @@ from huey import SqliteHuey
 from huey.api import Huey
 
 from benchmarks.marks import ran
+from benchmarks.peers.processes import EXECUTORS
 from melee.jobs.bell import SqliteBell
 
-WORKERS = 4
 # All together as often as the one process of melee.
-LOOK_SECONDS = WORKERS * SqliteBell.look_seconds
+LOOK_SECONDS = EXECUTORS * SqliteBell.look_seconds
 
 
 @dataclass
@@ -72,7 +72,7 @@ def work(folder: Path) -> None:
     huey = opened(folder)
     huey.task(name="mark")(ran)
     consumer = huey.create_consumer(
-        workers=WORKERS,
+        workers=EXECUTORS,
         worker_type="process",
         initial_delay=LOOK_SECONDS,
         max_delay=LOOK_SECONDS,
