@@ -185,18 +185,18 @@ class Crew:
         executor = self.executors.pop(pid)
         self._hear_all(executor)
         begun, ended, _began_at = self._board.read(executor.line)
-        if executor.limit is not None:
-            # Beyond that a job counts as ended when it did not run.
-            ended = min(ended, executor.limit)
         if begun in executor.failed:
             # It had said so, and not yet written it on the board.
             ended = begun
-        self._answered(executor, [True] * (ended - executor.answered))
-        if begun == ended + 1 and executor.claims and (claim := executor.claims[0]):
+        # Beyond the limit one that did not run counts as ended, too.
+        surely_ended = ended if executor.limit is None else min(ended, executor.limit)
+        self._answered(executor, [True] * (surely_ended - executor.answered))
+        index = begun - executor.answered - 1
+        if begun > ended and index < len(executor.claims) and (claim := executor.claims[index]):
             number, why = executor.doomed
             if number == begun or not executor.is_killed:
                 self._outcomes.cut_off(claim, why or reason)
-                executor.claims[0] = None
+                executor.claims[index] = None
         numbered = enumerate(executor.claims, executor.answered + 1)
         self._outcomes.untouched([claim for number, claim in numbered if claim and number not in executor.failed])
         self._free_lines.append(executor.line)

@@ -53,11 +53,11 @@ class Job(msgspec.Struct, forbid_unknown_fields=True):
 def check_class(cls: type[Job]) -> None:
     """Refuses a class that cannot be registered, with a `DefinitionError`."""
     where = f"{cls.__module__}.{cls.__qualname__}"
+    if set(cls.__struct_fields__) & {"NAME", "QUEUE", "PRIORITY", "MAX_ATTEMPTS", "TIMEOUT", "JITTER", "UNIQUE_WHILE"}:
+        raise DefinitionError(where, "its settings are written without an annotation, such as NAME = 'send_welcome'")
     name = getattr(cls, "NAME", None)
     _check_name(where, "NAME", name)
     _check_name(where, "QUEUE", cls.QUEUE)
-    if set(cls.__struct_fields__) & {"NAME", "QUEUE", "PRIORITY", "MAX_ATTEMPTS", "TIMEOUT", "JITTER", "UNIQUE_WHILE"}:
-        raise DefinitionError(where, "its settings are written without an annotation, such as NAME = 'send_welcome'")
     if cls.run is Job.run:
         raise DefinitionError(where, "it has no run; write def run(self, resources)")
     if inspect.isgeneratorfunction(cls.run) or inspect.isasyncgenfunction(cls.run):

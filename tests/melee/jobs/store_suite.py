@@ -327,22 +327,23 @@ class StoreSuite:
         assert opened.store.tick("mail", "* * * * *", minutely, mail("1")) == 1893456060
         assert opened.stats() == Stats(0, 0, 0)
 
-    def test_four_schedulers_and_two_hundred_ticks_are_two_hundred_jobs(
-        self, opened: Opened, opening: Opening, clock: ManualClock
+    @pytest.mark.parametrize("ticks", [200, pytest.param(1000, marks=pytest.mark.slow)])
+    def test_of_four_schedulers_one_stores_the_job_of_a_tick(
+        self, opened: Opened, opening: Opening, clock: ManualClock, ticks: int
     ) -> None:
         opened.store.tick("mail", "* * * * *", minutely, mail())
         met = threading.Barrier(4, action=lambda: clock.move(60))
 
         def schedule() -> None:
             with opening() as own:
-                for _tick in range(200):
+                for _tick in range(ticks):
                     met.wait(30)
                     own.store.tick("mail", "* * * * *", minutely, mail())
                     met_again.wait(30)
 
         met_again = threading.Barrier(4)
         in_threads(schedule, schedule, schedule, schedule)
-        assert opened.stats() == Stats(200, 0, 0)
+        assert opened.stats() == Stats(ticks, 0, 0)
 
     def test_ticks_that_nobody_noticed_are_one_job(self, opened: Opened, clock: ManualClock) -> None:
         opened.store.tick("mail", "* * * * *", minutely, mail())

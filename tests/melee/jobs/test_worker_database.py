@@ -97,6 +97,26 @@ def test_it_begins_nothing_while_its_leases_are_in_doubt(
     postgres_place: Place, ear: Ear, gate: Gate, tmp_path: Path
 ) -> None:
     postgres_place.write_app(settings=ONE)
+    postgres_place.enqueue("wait", gate=gate.path)
+    postgres_place.enqueue("note", text="waits")
+    between = Between(tmp_path, postgres_place.url)
+    with between, Working(replace(postgres_place, url=between.url), lease=0.3) as worker:
+        with gate.reached():
+            ear.next()
+            between.cut()
+            until(lambda: len(worker.logged(CANNOT)) == 3)
+        assert ear.next_words()[0] == "ended"
+        until(lambda: len(worker.logged(CANNOT)) == 4)
+        assert not ear.has_heard()
+        between.open()
+        assert ear.next() == "waits"
+        until(lambda: is_done(postgres_place))
+
+
+def test_what_another_took_over_is_run_by_that_one_alone(
+    postgres_place: Place, ear: Ear, gate: Gate, tmp_path: Path
+) -> None:
+    postgres_place.write_app(settings=ONE)
     postgres_place.enqueue("wait", gate=gate.path, text="cut off")
     for number in range(10):
         postgres_place.enqueue("note", text=str(number))
