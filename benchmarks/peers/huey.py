@@ -1,4 +1,7 @@
-"""Huey on SQLite with four processes; its file is flushed to the disk as melee's is, and looked at as often."""
+"""Huey on SQLite with four processes; its file is flushed to the disk as melee's is, and looked at as often.
+
+By default each process looks after 0.1 s, and when there is nothing again and again, ever later, up to 10 s.
+"""
 
 import signal
 import sys
@@ -11,9 +14,11 @@ from huey import SqliteHuey
 from huey.api import Huey
 
 from benchmarks.marks import ran
+from benchmarks.peers.processes import EXECUTORS
+from melee.jobs.bell import SqliteBell
 
-WORKERS = 4
-LOOK_SECONDS = 0.02
+# All together as often as the one process of melee.
+LOOK_SECONDS = EXECUTORS * SqliteBell.look_seconds
 
 
 @dataclass
@@ -67,7 +72,7 @@ def work(folder: Path) -> None:
     huey = opened(folder)
     huey.task(name="mark")(ran)
     consumer = huey.create_consumer(
-        workers=WORKERS,
+        workers=EXECUTORS,
         worker_type="process",
         initial_delay=LOOK_SECONDS,
         max_delay=LOOK_SECONDS,

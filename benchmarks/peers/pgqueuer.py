@@ -1,4 +1,4 @@
-"""PgQueuer, with what its documentation names for speed: asyncpg, uvloop as in its command, and large batches."""
+"""PgQueuer with asyncpg, which its documentation uses, uvloop, which its own command does, and large batches."""
 
 import asyncio
 import signal
@@ -16,6 +16,7 @@ from pgqueuer.db import AsyncpgDriver
 from pgqueuer.models import Job
 
 from benchmarks.marks import ran
+from benchmarks.peers.processes import in_processes
 
 DOUBLE = struct.Struct("d")
 BATCH_SIZE = 100
@@ -64,7 +65,7 @@ class PgQueuerClient:
         self._runner.run(self._driver.execute("TRUNCATE pgqueuer, pgqueuer_log"))
 
 
-async def work(url: str) -> None:
+async def worked(url: str) -> None:
     connection = await asyncpg.connect(url)
     queuer = PgQueuer(AsyncpgDriver(connection))
 
@@ -79,5 +80,9 @@ async def work(url: str) -> None:
         await connection.close()
 
 
+def work(url: str) -> None:
+    uvloop.run(worked(url))
+
+
 if __name__ == "__main__":
-    uvloop.run(work(sys.argv[1]))
+    in_processes(work, sys.argv[1])

@@ -11,6 +11,7 @@ from procrastinate.tasks import Task
 from procrastinate.types import JSONValue
 
 from benchmarks.marks import ran
+from benchmarks.peers.processes import in_processes
 
 CONCURRENCY = 4
 
@@ -66,12 +67,16 @@ def with_task(app: App) -> Task[..., object, ...]:
     return app.task(name="mark")(mark)
 
 
-async def work(url: str) -> None:
+async def worked(url: str) -> None:
     app = App(connector=PsycopgConnector(conninfo=url))
     with_task(app)
     async with app.open_async():
         await app.run_worker_async(concurrency=CONCURRENCY, delete_jobs="always")
 
 
+def work(url: str) -> None:
+    asyncio.run(worked(url))
+
+
 if __name__ == "__main__":
-    asyncio.run(work(sys.argv[1]))
+    in_processes(work, sys.argv[1])

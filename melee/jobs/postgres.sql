@@ -94,6 +94,8 @@ UPDATE melee_jobs SET is_due = true WHERE id = ANY (ARRAY(
 ));
 
 -- claim
+-- Flushed to the disk like all else: one that a crash of Postgres took back would be given again with its number, and
+-- then two could say that they are done.
 WITH candidates AS (
     SELECT due.id, due.priority FROM unnest(:queues::text[]) AS wanted (queue), LATERAL (
         SELECT id, priority FROM melee_jobs

@@ -66,7 +66,7 @@ UPDATE melee_jobs SET leased_until = :now + :lease_seconds
 WHERE id = :id AND claims = :number AND status = 'running';
 
 -- succeed
-DELETE FROM melee_jobs WHERE id = :id AND claims = :number AND status = 'running';
+DELETE FROM melee_jobs WHERE id IN (SELECT value FROM json_each(:ids)) AND claims = :number AND status = 'running';
 
 -- fail
 UPDATE melee_jobs SET

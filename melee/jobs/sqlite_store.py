@@ -2,6 +2,7 @@
 
 import heapq
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -104,7 +105,11 @@ class SqliteStore:
             }
 
     def succeed(self, claims: Sequence[Claim]) -> int:
-        return self._each("succeed", map(_fence, claims))
+        ids: defaultdict[int, list[int]] = defaultdict(list)
+        for claim in claims:
+            ids[claim.number].append(claim.id)
+        # Nearly all are claimed for the first time, so this is one statement.
+        return self._each("succeed", ({"number": number, "ids": json.dumps(of_it)} for number, of_it in ids.items()))
 
     def fail(self, failures: Sequence[Failure]) -> int:
         now = self.now()
