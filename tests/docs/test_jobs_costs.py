@@ -105,11 +105,8 @@ def test_what_a_job_leaves_in_memory_the_next_one_in_its_executor_may_find(folde
         opened.close()
 
 
-def test_what_is_enqueued_under_melee_dev_waits_until_a_worker_comes(tmp_path: Path) -> None:
+def test_melee_dev_runs_jobs_in_its_own_process(tmp_path: Path) -> None:
     copied = copy_of(ROOT / "melee_examples" / "welcome", tmp_path)
-    with mail_service() as service:
-        with melee_dev(copied) as url:
-            assert "on its way" in page(Request(f"{url}signup", b"email=ada@example.org"))
-        assert service.mails == {}
-        with working(copied, MAIL_URL=service.url):
-            assert service.wait_until(lambda: len(service.mails) == 1)
+    with mail_service() as service, melee_dev(copied, MAIL_URL=service.url) as url:
+        assert "on its way" in page(Request(f"{url}signup", b"email=ada@example.org"))
+        assert service.wait_until(lambda: len(service.mails) == 1)
