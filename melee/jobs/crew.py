@@ -139,10 +139,12 @@ class Crew:
             executor.unsent.clear()
 
     def running(self, executor: Executor) -> tuple[Claim, float] | None:
-        """What an executor is running, and for how many seconds."""
+        """What an executor is running, and for how many seconds; one that is known to have failed is not run any more,
+        although the board says so for another moment."""
         begun, ended, began_at = self._board.read(executor.line)
         index = begun - executor.answered - 1
-        claim = executor.claims[index] if begun > ended and 0 <= index < len(executor.claims) else None
+        is_running = begun > ended and begun not in executor.failed
+        claim = executor.claims[index] if is_running and 0 <= index < len(executor.claims) else None
         return (claim, self._clock.elapsed() - began_at) if claim else None
 
     def busy_seconds(self) -> float:

@@ -46,6 +46,7 @@ class InProcess:
         self._upkeep.tick(store)
         self._upkeep.speak_of_unknown(store)
         claims = store.claim(self._wanted, 1, LEASE_SECONDS, self._worker)
+        self._ledger.take(claims)
         for claim in claims:
             self._run(claim, store)
         return bool(claims)

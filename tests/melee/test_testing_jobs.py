@@ -368,8 +368,8 @@ def test_ctrl_c_ends_the_test_and_costs_the_job_no_attempt(on_sqlite: AppUnderTe
     assert (stored.status, stored.attempts) == ("queued", 0)
 
 
-@pytest.mark.slow
-def test_a_job_that_enqueues_itself_for_ever_is_named(on_sqlite: AppUnderTest) -> None:
+def test_a_job_that_enqueues_itself_for_ever_is_named(on_sqlite: AppUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("melee.jobs.pending._MORE_AT_MOST", 100)
     on_sqlite.jobs.enqueue(job(on_sqlite, "endless"))
     with pytest.raises(RuntimeError, match=r"^endless is due again as soon as it has run; enqueue it for later"):
         on_sqlite.jobs.run_pending()
