@@ -82,7 +82,11 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of what happens inside is kept, or, when it raises, none. Transactions nest."""
+        """All of what happens inside is kept, or, when it raises, none. Transactions nest.
+
+        On Postgres a statement that fails gives up the transaction it is in, whoever catches its error; one that may
+        fail goes into an inner transaction.
+        """
         nested = self._connection.in_transaction
         self._connection.control("SAVEPOINT melee" if nested else self._connection.begins)
         try:

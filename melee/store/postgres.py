@@ -95,12 +95,11 @@ class PostgresConnection:
     @property
     def in_transaction(self) -> bool:
         self._settle()
-        return not self._is_idle and not self._postgres.closed and not self._postgres.broken
+        return self._postgres.info.transaction_status != psycopg.pq.TransactionStatus.IDLE and not self.is_broken
 
     @property
     def is_broken(self) -> bool:
-        self._settle()
-        return self._postgres.closed or self._postgres.broken or (self._is_idle and self._is_hung_up)
+        return self._postgres.closed or self._postgres.broken
 
     @property
     def changes(self) -> int:
@@ -161,21 +160,14 @@ class PostgresConnection:
         had, self._has_news = self._has_news, False
         return had
 
+    def is_quiet(self) -> bool:
+        """Whether the other side has said nothing unasked, as it does when it ends."""
+        self._settle()
+        return not self.is_broken and not select.select([self._descriptor], [], [], 0)[0]
+
     def close(self) -> None:
         self._check_process()
         self._postgres.close()
-
-    @property
-    def _is_idle(self) -> bool:
-        return self._postgres.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
-
-    @property
-    def _is_hung_up(self) -> bool:
-        """Whether there is something to read: to one who has asked nothing, and listens to nothing, Postgres says
-        little else than that it ends."""
-        poll = select.poll()
-        poll.register(self.fileno(), select.POLLIN)
-        return bool(poll.poll(0))
 
     def _send_news(self) -> None:
         """Nobody waits for the answer; it is read before the next statement."""

@@ -1,7 +1,7 @@
 """The connections of an app to its database, SQLite or Postgres: one for each request or job."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from melee import clock
@@ -26,25 +26,27 @@ class AppConnection:
 
     def __init__(self, project: Project) -> None:
         self._connection: Statements
+        self._is_quiet: Callable[[], bool]
         if url := project.database_url:
             # Who keeps everything in SQLite need not have it installed.
             from melee.jobs.postgres_store import PostgresStore
             from melee.store.postgres import PostgresConnection
 
             postgres = PostgresConnection(url)
-            self._connection, self.close = postgres, postgres.close
+            self._connection, self.close, self._is_quiet = postgres, postgres.close, postgres.is_quiet
             self.database = Database(postgres)
             self.jobs = PostgresStore(postgres, clock.current())
         else:
             project.database.parent.mkdir(parents=True, exist_ok=True)
             sqlite = Connection(project.database)
             self._connection, self.close = sqlite, sqlite.close
+            self._is_quiet = lambda: True
             self.database = Database(sqlite)
             self.jobs = SqliteStore(self.database, clock.current())
 
     @property
     def can_be_kept(self) -> bool:
-        return not self._connection.in_transaction and not self._connection.is_broken
+        return not self._connection.in_transaction and self._is_quiet()
 
     def prepare(self, project: Project, has_jobs: bool) -> None:
         """Brings the tables up to date."""
@@ -68,6 +70,7 @@ class AppDatabase:
             kept, self._kept = self._kept, None
             if kept.can_be_kept:
                 return kept
+            # A server that was started anew meanwhile costs nobody anything.
             kept.close()
         connection = AppConnection(project)
         try:

@@ -1,9 +1,11 @@
 """What every store of jobs has to do. `test_sqlite_store` and `test_postgres_store` run it on theirs."""
 
+import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
@@ -304,6 +306,53 @@ class StoreSuite:
             in_threads(lambda: store(keys), lambda: store(keys[::-1]))
         assert opened.stats() == Stats(200, 0, 0)
         assert (len(stored), stored.count(True)) == (2000, 200)
+
+    # All at once.
+
+    def test_eight_writers_and_a_worker_are_never_locked_out(self, opened: Opened, opening: Opening) -> None:
+        writing = threading.Semaphore(0)
+        done: list[int] = []
+
+        def write() -> None:
+            with opening() as own:
+                for number in range(50):
+                    own.store.insert([mail(str(number))])
+            writing.release()
+
+        def work() -> None:
+            with opening() as own:
+                while len(done) < 400:
+                    claims = own.claim(20)
+                    assert own.store.succeed(claims) == len(claims)
+                    done.extend(claim.id for claim in claims)
+
+        in_threads(*[write] * 8, work)
+        assert len(done) == len(set(done)) == 400
+
+    def test_whatever_workers_do_at_once_each_job_is_done_once_and_nothing_waits_in_a_circle(
+        self, opened: Opened, opening: Opening, clock: ManualClock
+    ) -> None:
+        opened.store.insert([mail(key=str(number), max_attempts=10_000) for number in range(120)])
+        done: list[int] = []
+
+        def work(seed: int) -> None:
+            choice = random.Random(seed)
+            with opening() as own:
+                while len(done) < 120:
+                    claims = own.claim(10)
+                    choice.shuffle(claims)
+                    own.store.renew(claims[:6], LEASE_SECONDS)
+                    done.extend([1] * own.store.succeed(claims[:3]))
+                    own.store.fail([Failure(claim, "no route", 0) for claim in claims[3:5]])
+                    own.store.release(claims[5:8])
+                    # The rest is left behind. Whoever comes next finds it, and a late word changes nothing.
+                    clock.move(LEASE_SECONDS + 1)
+                    own.store.reap()
+                    assert own.store.succeed(claims[:8]) == 0
+
+        in_threads(*[partial(work, seed) for seed in range(4)])
+        assert len(done) == 120
+        assert opened.stats() == Stats(0, 0, 0)
 
     # Transactions.
 

@@ -131,6 +131,18 @@ def end_connection(database: Database, connection: PostgresConnection) -> None:
     database.query("SELECT pg_terminate_backend(?, 10000)", pid)
 
 
+def test_a_claim_outlives_the_connection_that_made_it(opened: Opened, postgres_url: str) -> None:
+    opened.store.insert([mail(), mail()])
+    with closing(PostgresConnection(postgres_url)) as connection:
+        lost = PostgresStore(connection, SystemClock())
+        claims = Opened(lost, Database(connection)).claim()
+        end_connection(opened.database, connection)
+        with pytest.raises(DatabaseUnreachable):
+            lost.succeed(claims)
+    assert opened.store.succeed(claims) == 2
+    assert opened.store.succeed(claims) == 0
+
+
 # Plans.
 
 FILL = """

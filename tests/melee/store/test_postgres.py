@@ -307,11 +307,16 @@ def test_a_notification_comes_after_the_commit_and_not_after_a_rollback(
     other.listen("news")
     with pytest.raises(Interrupted):
         together(db, lambda: connection.notify("news"), raises)
+    together(db, ONE)
+    assert days(db) == ["a"]
+    # What had been sent would be here with the answer.
+    other.own("SELECT 1 AS a")
+    assert not other.has_news()
     with db.transaction():
         with db.transaction():
             connection.notify("news")
         connection.notify("news")
-        assert days(db) == []
+        assert days(db) == ["a"]
         assert not other.has_news()
     assert heard(other)
     connection.notify("news")

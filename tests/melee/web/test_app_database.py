@@ -1,5 +1,6 @@
 """An app's database is SQLite, or Postgres where `DATABASE_URL` says so; its jobs are a part of its transactions."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from flask.testing import FlaskClient
 
 from melee.errors import BadConfig, ConstraintError, DatabaseUnreachable, DefinitionError, MigrationError, ShapeError
 from melee.project import Project
+from melee.store.postgres import PostgresConnection
 from melee.web.app import App
 from tests.conftest import write_app
 
@@ -219,6 +221,17 @@ def test_a_request_that_loses_its_connection_costs_no_other_one_anything(on_post
         with pytest.raises(DatabaseUnreachable):
             client.post("/loses_connection")
         assert stored(client) == (["ada"], ["ada"])
+
+
+def test_a_connection_that_was_lost_between_two_requests_costs_none_of_them(
+    on_postgres: App, postgres_url: str
+) -> None:
+    client = on_postgres.test_client()
+    with on_postgres.keeping_database(), closing(PostgresConnection(postgres_url)) as other:
+        assert client.post("/together/ada").json == [True]
+        sql = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+        other.own(f"{sql} AND datname = current_database() AND backend_type = 'client backend'")
+        assert client.post("/together/ben").json == [True]
 
 
 def test_on_postgres_there_is_no_file(on_postgres: App) -> None:
