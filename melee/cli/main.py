@@ -76,7 +76,7 @@ def main() -> None:
       melee build board                      what is wrong with it, before it runs
       melee serve board                      serve it for visitors
       melee reload board                     serve its new version
-      melee generate job send_welcome        work that must not be lost
+      melee generate job send_welcome        a durable job, and its test
       melee jobs                             how many wait, run and have failed
       melee worker board --queues search=8   work on its jobs, beside the server or elsewhere
       melee objects                          which durable objects it has

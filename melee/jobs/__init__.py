@@ -1,1 +1,1 @@
-"""Work that must not be lost: stored with the app's data until a worker has run it; in every process of the app."""
+"""Durable jobs: work that is stored with the data of the app, and stays there until it is done; in all its processes."""

@@ -53,8 +53,8 @@ class SqliteBell:
 
 
 class PostgresBell:
-    """Listens on a connection of its own, and rings once a second in any case: behind a pooler that gives it another
-    connection for each transaction it hears nothing."""
+    """Listens on a connection of its own. Behind a pooler that gives it another one for each transaction it hears
+    nothing; so the store is looked into once a second all the same."""
 
     look_seconds = 1.0
     hears_all = False

@@ -12,7 +12,7 @@ _NOT_JSON = object()
 
 
 class Job(msgspec.Struct, forbid_unknown_fields=True):
-    """Work that must not be lost. Its fields are what is stored, as JSON: keep them few, ids rather than records.
+    """Work that no crash may lose. Its fields are what is stored, as JSON: keep them few, ids rather than records.
 
     A job runs at least once: when its worker dies, it runs again. So its `run` may come a second time, and has to see
     to it that this does no harm.
