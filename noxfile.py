@@ -71,8 +71,8 @@ def site(session: nox.Session) -> None:
 
 @nox.session
 def browser(session: nox.Session) -> None:
-    """Open every built page in a real browser, on a desk and on a phone, by day and by night."""
-    install(session, "browser")
+    """Open every built page and the dev console in a real browser, on a desk and on a phone, by day and by night."""
+    install(session, "browser", "tests", project=True)
     session.run("python", "-m", "pytest", "-rs", "tests/site", *session.posargs)
 
 
@@ -93,10 +93,11 @@ def serve(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
-    """Measure calls to durable objects and requests beside what else does the same; wants an idle machine."""
+    """Measure durable objects, requests and durable jobs beside what else does the same; wants an idle machine."""
     install(session, "benchmarks", project=True)
     session.run("python", "benchmarks/objects.py", *session.posargs)
     session.run("python", "benchmarks/serving.py", *session.posargs)
+    session.run("python", "benchmarks/jobs.py", *session.posargs)
 
 
 @nox.session(default=False)

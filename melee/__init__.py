@@ -5,12 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from melee.clock import now
+    from melee.jobs.job import Job
+    from melee.jobs.resources import Resources
     from melee.objects.durable import Durable
     from melee.web.app import App
 
-__all__ = ["App", "Durable", "now"]
+__all__ = ["App", "Durable", "Job", "Resources", "now"]
 
-_HOMES = {"App": "melee.web.app", "Durable": "melee.objects.durable", "now": "melee.clock"}
+_HOMES = {
+    "App": "melee.web.app",
+    "Durable": "melee.objects.durable",
+    "Job": "melee.jobs.job",
+    "Resources": "melee.jobs.resources",
+    "now": "melee.clock",
+}
 
 
 # Every process of melee imports this package, and few of them serve Flask: a name is brought in by the first to ask.

@@ -92,6 +92,11 @@ def installed(clock: Clock, zone: tzinfo) -> Iterator[None]:
         _installed.clock, _installed.zone = before
 
 
+def current() -> Clock:
+    """The clock that is installed in this process."""
+    return _installed.clock
+
+
 def now() -> datetime:
     """This moment, as an aware `datetime` in the app's time zone (`[app] timezone`, default the machine's).
 

@@ -6,11 +6,16 @@ from the object worker to its caller and be the same error there.
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 
 class MeleeError(Exception):
-    """Whatever melee raises on purpose."""
+    """Whatever melee raises on purpose. `MESSAGE` is what it says, with the names of its fields."""
+
+    MESSAGE: ClassVar[str] = ""
+
+    def __str__(self) -> str:
+        return self.MESSAGE.format_map(vars(self)) if self.MESSAGE else super().__str__()
 
     def values(self) -> dict[str, Any]:
         """The fields by name; `from_values` makes the same error of them."""
@@ -26,10 +31,8 @@ def from_values(name: str, values: dict[str, Any]) -> MeleeError:
 
 
 def _by_name(root: type[MeleeError]) -> dict[str, type[MeleeError]]:
-    found = {root.__name__: root}
-    for child in root.__subclasses__():
-        found |= _by_name(child)
-    return found
+    below = (found for child in root.__subclasses__() for found in _by_name(child).items())
+    return {root.__name__: root, **dict(below)}
 
 
 # What is wrong with an app, its folder or the command line. A command prints the one line and exits with 1.
@@ -46,8 +49,7 @@ class NotAnApp(BadInput):
     folder: str
     problem: str
 
-    def __str__(self) -> str:
-        return f"{self.folder} is not an app: {self.problem}"
+    MESSAGE = "{folder} is not an app: {problem}"
 
 
 @dataclass(eq=False)
@@ -57,8 +59,7 @@ class BadConfig(BadInput):
     file: str
     problem: str
 
-    def __str__(self) -> str:
-        return f"{self.file}: {self.problem}"
+    MESSAGE = "{file}: {problem}"
 
 
 @dataclass(eq=False)
@@ -68,8 +69,7 @@ class AlreadyRunning(BadInput):
     folder: str
     pid: int
 
-    def __str__(self) -> str:
-        return f"{self.folder} is in use by process {self.pid}: stop it first, or run this app on another data folder"
+    MESSAGE = "{folder} is in use by process {pid}: stop it first, or run this app on another data folder"
 
 
 @dataclass(eq=False)
@@ -78,8 +78,7 @@ class NotRunning(BadInput):
 
     folder: str
 
-    def __str__(self) -> str:
-        return f"no server runs on {self.folder}; start one with `melee serve`"
+    MESSAGE = "no server runs on {folder}; start one with `melee serve`"
 
 
 @dataclass(eq=False)
@@ -95,14 +94,22 @@ class NoSuchObject(BadInput):
 
 
 @dataclass(eq=False)
+class NoSuchJob(BadInput):
+    """A command named a job that is not there: it is done, was discarded, or never was."""
+
+    id: int
+
+    MESSAGE = "there is no job {id}; `melee jobs` lists those that are"
+
+
+@dataclass(eq=False)
 class DefinitionError(BadInput, TypeError):
     """A class derived from `Durable` asks for what a durable object cannot have."""
 
     where: str
     problem: str
 
-    def __str__(self) -> str:
-        return f"{self.where}: {self.problem}"
+    MESSAGE = "{where}: {problem}"
 
 
 @dataclass(eq=False)
@@ -127,8 +134,7 @@ class ShapeError(MeleeError, TypeError):
     where: str
     problem: str
 
-    def __str__(self) -> str:
-        return f"{self.where}: {self.problem}"
+    MESSAGE = "{where}: {problem}"
 
 
 @dataclass(eq=False)
@@ -165,6 +171,10 @@ class DatabaseLocked(DatabaseError):
     """Another process held the database for longer than the busy time-out."""
 
 
+class DatabaseUnreachable(DatabaseError):
+    """There is no way to the database, or it broke off. A statement that was under way may have run."""
+
+
 class StatementRefused(DatabaseError):
     """The statement touches what melee keeps for itself: `_melee_` tables, transactions by hand, settings."""
 
@@ -177,11 +187,10 @@ class WrongProcess(MeleeError):
     opened_by: int
     used_by: int
 
-    def __str__(self) -> str:
-        return (
-            f"{self.path} was opened by process {self.opened_by} and used by {self.used_by}: "
-            "open a database after the fork, in the process that uses it"
-        )
+    MESSAGE = (
+        "{path} was opened by process {opened_by} and used by {used_by}: "
+        "open a database after the fork, in the process that uses it"
+    )
 
 
 @dataclass(eq=False)
@@ -191,11 +200,10 @@ class TransactionOpen(MeleeError):
     object: str
     attempt: str
 
-    def __str__(self) -> str:
-        return (
-            f"{self.object} calls {self.attempt} inside a transaction (setup is one too): "
-            "leave the transaction first, or set timer(after=0) and call from on_timer"
-        )
+    MESSAGE = (
+        "{object} calls {attempt} inside a transaction (setup is one too): "
+        "leave the transaction first, or set timer(after=0) and call from on_timer"
+    )
 
 
 @dataclass(eq=False)
@@ -204,11 +212,10 @@ class NoOwner(MeleeError):
 
     attempt: str
 
-    def __str__(self) -> str:
-        return (
-            f"{self.attempt} has nowhere to go: this process belongs to no running app. "
-            "Start the app with `melee dev`, or use melee.testing.AppUnderTest in a test"
-        )
+    MESSAGE = (
+        "{attempt} has nowhere to go: this process belongs to no running app. "
+        "Start the app with `melee dev`, or use melee.testing.AppUnderTest in a test"
+    )
 
 
 @dataclass(eq=False)
@@ -220,8 +227,7 @@ class HttpError(MeleeError):
     problem: str
     status: int | None = None
 
-    def __str__(self) -> str:
-        return f"{self.method} {self.url}: {self.problem}"
+    MESSAGE = "{method} {url}: {problem}"
 
 
 # What became of a call. The kind says what the caller may do.
@@ -234,8 +240,7 @@ class ObjectError(MeleeError):
     object: str
     method: str
 
-    def __str__(self) -> str:
-        return f"{self.object}.{self.method} failed"
+    MESSAGE = "{object}.{method} failed"
 
 
 @dataclass(eq=False)
@@ -246,8 +251,7 @@ class ObjectCallError(ObjectError):
     message: str
     remote_traceback: str
 
-    def __str__(self) -> str:
-        return f"{self.object}.{self.method} raised {self.remote_type}: {self.message}"
+    MESSAGE = "{object}.{method} raised {remote_type}: {message}"
 
 
 @dataclass(eq=False)
@@ -256,8 +260,7 @@ class ObjectUnavailable(ObjectError):
 
     problem: str
 
-    def __str__(self) -> str:
-        return f"{self.object}.{self.method} did not run: {self.problem}; it is safe to call again"
+    MESSAGE = "{object}.{method} did not run: {problem}; it is safe to call again"
 
 
 @dataclass(eq=False)
@@ -266,8 +269,7 @@ class OutcomeUnknown(ObjectError):
 
     problem: str
 
-    def __str__(self) -> str:
-        return f"{self.object}.{self.method} may have run: {self.problem}; look before you call again"
+    MESSAGE = "{object}.{method} may have run: {problem}; look before you call again"
 
 
 @dataclass(eq=False)
@@ -276,8 +278,7 @@ class Overloaded(ObjectError):
 
     problem: str
 
-    def __str__(self) -> str:
-        return f"{self.object}.{self.method} was refused: {self.problem}; call again later"
+    MESSAGE = "{object}.{method} was refused: {problem}; call again later"
 
 
 @dataclass(eq=False)
@@ -286,8 +287,7 @@ class CallTimeout(ObjectError):
 
     waited_seconds: float
 
-    def __str__(self) -> str:
-        return f"{self.object}.{self.method} gave no answer within {self.waited_seconds:g} s; it may have run"
+    MESSAGE = "{object}.{method} gave no answer within {waited_seconds:g} s; it may have run"
 
 
 @dataclass(eq=False)

@@ -52,13 +52,23 @@ class WebConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     backlog: Annotated[int, msgspec.Meta(ge=0)] = 100
 
 
+class JobsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[jobs]`: how many executors work on all queues together; 0 for a server that only enqueues. With `queues`, each
+    of these has its own, as many as it says, and other queues are left to other servers."""
+
+    workers: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 4
+    queues: dict[str, Annotated[int, msgspec.Meta(ge=1, le=1000)]] = {}
+
+
 class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[server]`: when an app goes to sleep, how long its end may take, and which proxies are believed what they say
-    about a client: addresses or networks, such as `10.0.0.0/8`."""
+    """`[server]`: when an app goes to sleep, how long its end may take, which proxies are believed what they say about
+    a client: addresses or networks, such as `10.0.0.0/8`; and whether jobs are counted and `GET /metrics` shows that,
+    to whoever reaches the port without a proxy."""
 
     sleep_after_seconds: Positive = 300
     grace_seconds: Positive = 10
     trusted_proxies: list[str] = []
+    metrics: bool = False
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,6 +77,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     app: AppConfig = AppConfig()
     web: WebConfig = WebConfig()
     objects: ObjectsConfig = ObjectsConfig()
+    jobs: JobsConfig = JobsConfig()
     server: ServerConfig = ServerConfig()
 
     @property
@@ -113,18 +124,20 @@ class Project:
     Args:
         folder: holds `app.py`.
         data: where databases live; default: `data/` in `folder`.
+        given_url: takes the place of `DATABASE_URL` of the environment; empty for SQLite, whatever that says.
     """
 
     folder: Path
     data: Path
+    given_url: str | None = None
 
     @classmethod
-    def at(cls, folder: Path, data: Path | None = None) -> "Project":
+    def at(cls, folder: Path, data: Path | None = None, given_url: str | None = None) -> "Project":
         """The app in `folder`; raises `NotAnApp` when there is no `app.py`."""
         folder = folder.resolve()
         if not (folder / "app.py").is_file():
             raise NotAnApp(str(folder), "it has no app.py; name the folder of an app, or go there")
-        return cls(folder, (data or folder / "data").resolve())
+        return cls(folder, (data or folder / "data").resolve(), given_url)
 
     @cached_property
     def config(self) -> Config:
@@ -133,6 +146,19 @@ class Project:
     @property
     def database(self) -> Path:
         return self.data / "app.sqlite3"
+
+    @property
+    def database_url(self) -> str:
+        """Where the app's database is when it is in Postgres, as `DATABASE_URL` says; empty for SQLite.
+
+        Raises:
+            BadConfig: the variable names something else.
+        """
+        url = os.environ.get("DATABASE_URL", "") if self.given_url is None else self.given_url
+        if url and not url.startswith(("postgres://", "postgresql://")):
+            problem = "it is no URL of Postgres; write one such as postgresql://user@host/name, or unset it for SQLite"
+            raise BadConfig("DATABASE_URL", problem)
+        return url
 
     @property
     def migrations(self) -> Path:
@@ -146,6 +172,11 @@ class Project:
     def orders(self) -> Path:
         """Where the server takes orders, such as `melee reload`."""
         return self.socket_file("server.sock")
+
+    @property
+    def counts(self) -> Path:
+        """Where the server takes what is counted of jobs."""
+        return self.socket_file("counts.sock")
 
     def socket_file(self, name: str) -> Path:
         """The path of a socket: in the data folder, or, when that is too long, in a folder of the temporary directory

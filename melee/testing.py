@@ -33,15 +33,16 @@ from melee.objects.hosting import classes_below, hosted
 from melee.objects.request import ObjectRef, owned_by
 from melee.objects.shard import Shard
 from melee.project import Project
+from melee.testing_jobs import JobsUnderTest, jobs_under_test
 
-__all__ = ["COMMIT_POINTS", "AppUnderTest", "ManualClock", "WorkerUnderTest"]
+__all__ = ["COMMIT_POINTS", "AppUnderTest", "JobsUnderTest", "ManualClock", "WorkerUnderTest"]
 
 
 class _Entered:
     """What both kits are: a project loaded in this process, on a data folder, between `with` and its end."""
 
-    def __init__(self, folder: Path | str, data: Path | str | None) -> None:
-        self._given_data = Path(data) if data else None
+    def __init__(self, folder: Path | str, data: Path | str | None, database_url: str = "") -> None:
+        self._given_data, self._database_url = Path(data) if data else None, database_url
         self._folder = Path(folder)
         self._stack = ExitStack()
         self.project: Project
@@ -52,7 +53,8 @@ class _Entered:
             data = self._given_data or Path(tempfile.mkdtemp(prefix="melee-test-"))
             if not self._given_data:
                 self._stack.callback(shutil.rmtree, data)
-            self.project = Project.at(self._folder, data)
+            # Never the database that the environment names: that may be the one of the visitors.
+            self.project = Project.at(self._folder, data, given_url=self._database_url)
             self._start(self.project.load().app)
             self._stack = self._stack.pop_all()
         return self
@@ -74,12 +76,15 @@ class AppUnderTest(_Entered):
         clock: what `melee.now()` and timers read; default: one that stands at 2030-01-01 00:00 UTC until moved.
         data: a data folder that is kept; default: a temporary one.
         timezone: an IANA name such as `"Europe/Paris"` in place of the app's `[app] timezone`.
+        database_url: an empty database in Postgres for `app.db` and the jobs; default: SQLite in the data folder,
+            whatever `DATABASE_URL` says.
 
     Attributes:
         client: Flask's test client.
         clock: the clock.
         classes: the app's durable classes by name.
         flask: the app.
+        jobs: its durable jobs, which run when the test says so, see `JobsUnderTest`.
         project: its folders.
     """
 
@@ -90,22 +95,25 @@ class AppUnderTest(_Entered):
         clock: ManualClock | None = None,
         data: Path | str | None = None,
         timezone: str = "",
+        database_url: str = "",
     ) -> None:
-        super().__init__(folder, data)
+        super().__init__(folder, data, database_url)
         self.clock = clock or ManualClock()
         self._zone = ZoneInfo(timezone) if timezone else None
         self.flask: Flask
         self.client: FlaskClient
+        self.jobs: JobsUnderTest
         self._host: Host
         self._hosting = ExitStack()
 
     def _start(self, app: Any) -> None:
         self.flask, self.client = app, app.test_client()
-        app.project = replace(app.project, data=self.project.data)
+        app.project = replace(app.project, data=self.project.data, given_url=self.project.given_url)
         app.testing = True
         self.classes = classes_below(self.project.folder)
         self._stack.callback(lambda: self._hosting.close())
         self._host_objects()
+        self.jobs = self._stack.enter_context(jobs_under_test(app, self.project, self.clock))
 
     def fire_due(self) -> list[str]:
         """Fires every timer that is due now, and those that become due by it; returns the objects as `Class/id`.
@@ -211,7 +219,7 @@ def _main() -> None:
     folder, data, dies_at, dies_on, now = sys.argv[1:]
     log.to_json()
     time: Clock = ManualClock(float(now)) if now else SystemClock()
-    serve(Project.at(Path(folder), Path(data)), time, reached=_dies(dies_at, int(dies_on)))
+    serve(Project.at(Path(folder), Path(data), given_url=""), time, reached=_dies(dies_at, int(dies_on)))
 
 
 def _dies(dies_at: str, dies_on: int) -> Callable[[str], None]:

@@ -2,8 +2,8 @@
 
 import re
 
-from melee.builder import loading, refusals, statements, templates
-from melee.builder.classes import durable_classes
+from melee.builder import jobs, loading, refusals, statements, templates
+from melee.builder.classes import durable_classes, job_classes
 from melee.builder.reading import read_sources
 from melee.builder.signatures import Signatures
 from melee.builder.source import Finding
@@ -17,15 +17,16 @@ _PLACE_IN_TOML = re.compile(r"\(at line (\d+), column (\d+)\)")
 def build(project: Project) -> list[Finding]:
     """The mistakes in an app, by place. If there are none, `.melee/objects.py` says what its objects offer."""
     sources, unreadable = read_sources(project.folder)
-    classes = durable_classes(sources)
+    classes, jobs_of_app = durable_classes(sources), job_classes(sources)
     signatures = Signatures(sources, classes)
     found = {
         *unreadable,
         *_mistakes_in_config(project),
         *loading.findings(sources),
-        *refusals.findings(sources, classes),
+        *refusals.findings(sources, classes, jobs_of_app),
         *signatures.findings(),
-        *statements.findings(project.folder, sources, classes),
+        *jobs.findings(sources, jobs_of_app),
+        *statements.findings(project, sources, classes, jobs_of_app),
         *templates.findings(project.folder, sources),
     }
     if not found:

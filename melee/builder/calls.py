@@ -1,4 +1,5 @@
-"""The calls that give SQL to a database: to `app.db` anywhere in the app, and to `self.storage` in a durable class."""
+"""The calls that give SQL to a database: to `app.db` anywhere in the app, to `resources.db` in a job, and to
+`self.storage` in a durable class."""
 
 import ast
 import re
@@ -7,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from melee.builder.classes import DurableClass
+from melee.builder.classes import AppClass
 from melee.builder.literals import Literal, Literals
 from melee.builder.names import Names
 from melee.builder.source import Source, statements_of
@@ -51,7 +52,22 @@ def calls_on_app(sources: Sequence[Source], names: Names, literals: Literals) ->
                 yield SqlCall(source, node, literals.of(source, sql))
 
 
-def calls_on_storage(cls: DurableClass, literals: Literals) -> Iterator[SqlCall]:
+def calls_in_jobs(jobs: Sequence[AppClass], literals: Literals) -> Iterator[SqlCall]:
+    """Calls on the app's own database as a job has it, `resources.db`, in `run`."""
+    for cls in jobs:
+        for method in _methods([cls]):
+            parameters = [*method.node.args.posonlyargs, *method.node.args.args]
+            if method.node.name == "run" and len(parameters) == 2:
+                is_database = partial(_is_attribute, f"{parameters[1].arg}.db")
+                for node, sql in _calls(method.node, is_database):
+                    yield SqlCall(cls.source, node, literals.of(cls.source, sql))
+
+
+def _is_attribute(dotted: str, expression: ast.expr) -> bool:
+    return isinstance(expression, ast.Attribute) and ast.unparse(expression) == dotted
+
+
+def calls_on_storage(cls: AppClass, literals: Literals) -> Iterator[SqlCall]:
     """Calls on the database of an object of this class, in its own methods and in those that it inherits."""
     line = (cls, *cls.ancestors)
     for method in _methods(line):
@@ -75,7 +91,7 @@ class _Method:
         return ""
 
 
-def _methods(line: Sequence[DurableClass]) -> Iterator[_Method]:
+def _methods(line: Sequence[AppClass]) -> Iterator[_Method]:
     """What an object of the first class finds in it and in those after it; an overridden method is left out."""
     seen: set[str] = set()
     for cls in line:

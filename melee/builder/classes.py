@@ -1,31 +1,45 @@
-"""The durable classes of an app, found in its syntax trees."""
+"""The durable classes and the jobs of an app, found in its syntax trees."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from melee.builder.names import Names
 from melee.builder.source import Source
 
-_ROOTS = {"melee.Durable", "melee.objects.durable.Durable"}
+_DURABLE = {"melee.Durable", "melee.objects.durable.Durable"}
+JOBS = {"melee.Job", "melee.jobs.job.Job"}
 
 
 @dataclass(frozen=True, eq=False)
-class DurableClass:
-    """A class of the app that is derived from `Durable`.
+class AppClass:
+    """A class of the app that is derived from `Durable`, or from `Job`.
 
-    `ancestors` are those classes of the app between it and `Durable` that are durable themselves, nearest first, as
-    Python would look through them.
+    `ancestors` are those classes of the app between it and that one that are derived from it themselves, nearest first,
+    as Python would look through them.
     """
 
     name: str
     source: Source
     node: ast.ClassDef
-    ancestors: "tuple[DurableClass, ...]" = ()
+    ancestors: "tuple[AppClass, ...]" = ()
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.source.module}.{self.name}"
 
 
-def durable_classes(sources: Sequence[Source]) -> list[DurableClass]:
+def durable_classes(sources: Sequence[Source]) -> list[AppClass]:
     """The durable classes that the modules of an app define at their top, by module and place."""
+    return _derived(sources, _DURABLE)
+
+
+def job_classes(sources: Sequence[Source]) -> list[AppClass]:
+    """The jobs that they define there."""
+    return _derived(sources, JOBS)
+
+
+def _derived(sources: Sequence[Source], roots: Set[str]) -> list[AppClass]:
     names = Names(sources)
     defined = {
         name: (source, statement)
@@ -33,13 +47,13 @@ def durable_classes(sources: Sequence[Source]) -> list[DurableClass]:
         if isinstance(statement, ast.ClassDef)
     }
     bases = {name: [names.full(source, base) for base in node.bases] for name, (source, node) in defined.items()}
-    family = _Family(bases)
-    found: dict[str, DurableClass] = {}
+    family = _Family(bases, roots)
+    found: dict[str, AppClass] = {}
     # Ancestors first, since each class is made with those above it.
-    for name in sorted(family.durable, key=lambda name: len(family.ancestors(name))):
+    for name in sorted(family.members, key=lambda name: len(family.ancestors(name))):
         above = tuple(found[ancestor] for ancestor in family.ancestors(name))
         source, node = defined[name]
-        found[name] = DurableClass(node.name, source, node, above)
+        found[name] = AppClass(node.name, source, node, above)
     return [found[name] for name in defined if name in found]
 
 
@@ -47,11 +61,11 @@ class _Family:
     """Who is derived from whom. Each class is mirrored by an empty one, so that Python itself finds the order of
     ancestors."""
 
-    def __init__(self, bases: dict[str, list[str]]) -> None:
-        self._bases = bases
+    def __init__(self, bases: dict[str, list[str]], roots: Set[str]) -> None:
+        self._bases, self._roots = bases, roots
         self._mirrors: dict[str, type] = {}
-        self._root = type("Durable", (), {})
-        self.durable = [name for name in bases if issubclass(self._mirror(name), self._root)]
+        self._root = type("Root", (), {})
+        self.members = [name for name in bases if issubclass(self._mirror(name), self._root)]
 
     def ancestors(self, name: str) -> list[str]:
         return [
@@ -61,7 +75,7 @@ class _Family:
         ]
 
     def _mirror(self, name: str) -> type:
-        if name in _ROOTS:
+        if name in self._roots:
             return self._root
         if name not in self._bases:
             return object

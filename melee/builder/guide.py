@@ -1,4 +1,4 @@
-"""Where the guide says what to use instead: one page and heading for each kind of finding."""
+"""Where the guide says what to use instead: one page, mostly with a heading, for each kind of finding."""
 
 _WORK, _OBJECTS, _DATABASE = "guide/background-work", "guide/durable-objects", "guide/database"
 
@@ -19,3 +19,6 @@ MIGRATIONS = f"{_DATABASE}#migrations"
 STATEMENTS = f"{_DATABASE}#statements"
 
 TEMPLATES = "reference/commands#melee-build"
+
+JOBS = "guide/jobs"
+CRON = "guide/cron"

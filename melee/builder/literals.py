@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from melee.builder.classes import DurableClass
+from melee.builder.classes import AppClass
 from melee.builder.names import Names
 from melee.builder.source import Finding, Source, statements_of
 from melee.store.migrations import place
@@ -46,7 +46,7 @@ class Literals:
         """The text that an expression in a module stands for; None when only running the app could tell."""
         return _written(source, expression) or self._named.get(self._names.full(source, expression))
 
-    def of_class(self, line: Iterable[DurableClass], attribute: str) -> Literal | None:
+    def of_class(self, line: Iterable[AppClass], attribute: str) -> Literal | None:
         """The text of a class attribute; `line` is the class and its ancestors, nearest first."""
         keys = (f"{cls.source.module}.{cls.name}.{attribute}" for cls in line)
         return next((self._named[key] for key in keys if key in self._named), None)

@@ -7,6 +7,7 @@ from melee.builder import guide
 from melee.builder.source import Finding
 from melee.clock import SystemClock
 from melee.errors import DatabaseError, MigrationError, StatementRefused
+from melee.jobs.sqlite_store import SqliteStore
 from melee.objects.record import Record
 from melee.objects.request import ObjectRef, underscored
 from melee.store.connection import Connection
@@ -16,9 +17,11 @@ from melee.store.migrations import Migration, migrate, read_migrations
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose database it is: that of an object of a durable class, or, without a name, the app's."""
+    """Whose database it is: that of an object of a durable class, or, without a name, the app's, which may have the
+    tables of jobs, too."""
 
     class_name: str = ""
+    has_jobs: bool = False
 
     @property
     def title(self) -> str:
@@ -67,6 +70,8 @@ class Migrated:
                 # A foreign key that is broken when the file ends.
                 raise MigrationError(str(migration.path), "", advised(error, "correct the file")) from None
             self._number = migration.number
+        if self.owner.has_jobs:
+            SqliteStore(database, SystemClock()).create()
         if self.owner.class_name:
             Record(self.connection, SystemClock()).create(ObjectRef(self.owner.class_name, "any"))
 

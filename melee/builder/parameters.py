@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from melee.builder.annotations import Annotations
-from melee.builder.classes import DurableClass
+from melee.builder.classes import AppClass
 from melee.builder.constants import NotConstant, constant
 from melee.builder.names import Names
 from melee.builder.source import statements_of
@@ -37,7 +37,7 @@ class Parameter:
         return spec if self.default_is_known else replace(spec, default="...")
 
 
-def methods_of(cls: DurableClass, names: Names) -> dict[str, Function]:
+def methods_of(cls: AppClass, names: Names) -> dict[str, Function]:
     """The functions that are methods of a class: public ones, hooks, and `__init__`, in the order of definition."""
     found: dict[str, Function | None] = {}
     for statement in statements_of(cls.node.body):
@@ -53,7 +53,7 @@ def methods_of(cls: DurableClass, names: Names) -> dict[str, Function]:
     }
 
 
-def parameters_of(cls: DurableClass, function: Function, names: Names, annotations: Annotations) -> list[Parameter]:
+def parameters_of(cls: AppClass, function: Function, names: Names, annotations: Annotations) -> list[Parameter]:
     """The parameters after the first, which is `self`, in the order of `inspect`."""
     own = {
         statement.targets[0].id: statement.value
@@ -92,7 +92,7 @@ def _in_order(arguments: ast.arguments) -> list[tuple[ast.arg, Any, ast.expr | N
     ]
 
 
-def _is_no_method(cls: DurableClass, function: Function, names: Names) -> bool:
+def _is_no_method(cls: AppClass, function: Function, names: Names) -> bool:
     for decorator in function.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         if isinstance(called, ast.Attribute) and called.attr in _OF_PROPERTIES:

@@ -1,15 +1,17 @@
 """What an app may not start for itself, by name: threads, queues, processes, asyncio tasks, schedulers, job systems.
 
-None of it outlives the request in which it begins, and nobody would see that it failed.
+None of it outlives the request in which it begins, and nobody would see that it failed. A job has an event loop, and
+asyncio is its own; a thread that it leaves behind would go on beside the next job.
 """
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 from melee.builder import guide
-from melee.builder.classes import DurableClass
+from melee.builder.classes import AppClass
 from melee.builder.names import Names
+from melee.builder.reaching import nodes_reached
 from melee.builder.source import Finding, Source, statements_of
 
 
@@ -26,32 +28,39 @@ class Refusal(NamedTuple):
 
 _THREAD = Refusal(
     "a thread ends with the process of its request",
-    "do the work in the request, or in the timer of a durable object",
+    "do the work in the request, or in a durable job",
     guide.THREADS,
 )
 _QUEUE = Refusal(
     "what waits in it is lost with its process, and no other process sees it",
-    "keep it as rows in the storage of a durable object",
+    "enqueue a durable job, or keep it as rows in the storage of a durable object",
     guide.QUEUES,
 )
 _PROCESS = Refusal(
     "a process of your own ends with its request",
-    "do the work in the request, or in the timer of a durable object",
+    "do the work in the request, or in a durable job",
     guide.PROCESSES,
 )
 _ASYNC_TASK = Refusal(
     "no event loop runs after the request",
-    "do the work in the request, or in the timer of a durable object",
+    "do the work in the request, or in a durable job, whose run may be async",
     guide.ASYNC_TASKS,
 )
 _SCHEDULER = Refusal(
-    "no process stays to run it", "use the timer of a durable object, which on_timer sets again", guide.SCHEDULERS
+    "no process stays to run it",
+    "use app.jobs.cron, or the timer of a durable object, which on_timer sets again",
+    guide.SCHEDULERS,
 )
 _JOB_SYSTEM = Refusal(
     "it needs workers and a broker that melee does not run",
-    "use a durable object with a table and a timer",
+    "use a durable job",
     guide.JOB_SYSTEMS,
 )
+_LEFT_BY_JOB = "when its job is done nobody waits for it, and the next job runs beside it"
+_IN_JOBS = {
+    _THREAD: Refusal(_LEFT_BY_JOB, "do the work in run, which may be async, or enqueue another job", guide.THREADS),
+    _PROCESS: Refusal(_LEFT_BY_JOB, "use subprocess.run, which waits, or enqueue another job", guide.PROCESSES),
+}
 _APP_DATABASE = Refusal(
     "a durable object has a database of its own",
     "use self.storage, or pass what the method needs from app.db as an argument",
@@ -105,12 +114,13 @@ NAMES = {
 """Refused where they are used."""
 
 
-def findings(sources: Sequence[Source], classes: Sequence[DurableClass]) -> list[Finding]:
+def findings(sources: Sequence[Source], classes: Sequence[AppClass], jobs: Sequence[AppClass]) -> list[Finding]:
     """Every use of something that is refused."""
     names = Names(sources)
+    of_jobs = nodes_reached(jobs, names, without=classes)
     return [
         *(finding for source in sources for finding in _packages(source, names)),
-        *(finding for source in sources for finding in _uses(source, names)),
+        *(finding for source in sources for finding in _uses(source, names, of_jobs)),
         *(finding for cls in classes for finding in _app_databases(cls, names)),
     ]
 
@@ -122,11 +132,14 @@ def _packages(source: Source, names: Names) -> Iterator[Finding]:
             yield source.finding(node, refusal.of(name.partition(".")[0]))
 
 
-def _uses(source: Source, names: Names) -> Iterator[Finding]:
+def _uses(source: Source, names: Names, of_jobs: Set[ast.AST]) -> Iterator[Finding]:
     meant = _Meant(source, names)
     for node in _expressions(source.nodes):
         name = meant.name_of(node)
-        if refusal := NAMES.get(name):
+        refusal = NAMES.get(name)
+        if refusal and node in of_jobs:
+            refusal = None if name.startswith("asyncio") else _IN_JOBS.get(refusal, refusal)
+        if refusal:
             yield source.finding(node, refusal.of(name))
 
 
@@ -158,7 +171,7 @@ class _Meant:
         return isinstance(expression, ast.Call) and self._names.full(self._source, expression.func) in _MAKES_LOOP
 
 
-def _app_databases(cls: DurableClass, names: Names) -> Iterator[Finding]:
+def _app_databases(cls: AppClass, names: Names) -> Iterator[Finding]:
     for node in _expressions(list(ast.walk(cls.node))):
         if names.is_app_database(cls.source, node):
             yield cls.source.finding(node, _APP_DATABASE.of(ast.unparse(node)))

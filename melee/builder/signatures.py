@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from melee.builder import guide
 from melee.builder.annotations import Annotations
-from melee.builder.classes import DurableClass
+from melee.builder.classes import AppClass
 from melee.builder.names import Names
 from melee.builder.parameters import Function, Parameter, methods_of, parameters_of
 from melee.builder.source import Finding, Located, Source, name_set_by, own_nodes, statements_of
@@ -26,7 +26,7 @@ from melee.objects.spec import (
 class Signatures:
     """What the classes of an app offer."""
 
-    def __init__(self, sources: Sequence[Source], classes: Sequence[DurableClass]) -> None:
+    def __init__(self, sources: Sequence[Source], classes: Sequence[AppClass]) -> None:
         self._names = Names(sources)
         self._annotations = Annotations(self._names)
         self._classes = classes
@@ -35,7 +35,7 @@ class Signatures:
         """What is refused when a class is defined, and annotations that could not cross."""
         return [*self._namesakes(), *(finding for cls in self._classes for finding in self._findings_of(cls))]
 
-    def spec(self, cls: DurableClass) -> ClassSpec:
+    def spec(self, cls: AppClass) -> ClassSpec:
         """What `read_spec` makes of a class about which there is no finding.
 
         Where the value of a default cannot be known without running the app it is `...`, and an annotation is the text
@@ -50,7 +50,7 @@ class Signatures:
         return ClassSpec(cls.name, cls.source.module, tuple(offered.values()))
 
     def _namesakes(self) -> Iterator[Finding]:
-        folders: dict[str, DurableClass] = {}
+        folders: dict[str, AppClass] = {}
         for cls in self._classes:
             other = folders.setdefault(underscored(cls.name), cls)
             if other is not cls:
@@ -58,7 +58,7 @@ class Signatures:
                 problem = f"{cls.name}: {theirs} would share its data; give one of them another name"
                 yield cls.source.finding(cls.node, f"{problem} (see {guide.CLASSES})")
 
-    def _findings_of(self, cls: DurableClass) -> Iterator[Finding]:
+    def _findings_of(self, cls: AppClass) -> Iterator[Finding]:
         for statement in statements_of(cls.node.body):
             try:
                 check_name("", name_set_by(statement))
@@ -69,7 +69,7 @@ class Signatures:
             for place, problem in self._problems_of(cls, name, function):
                 yield cls.source.finding(place, f"{cls.name}.{name}: {problem}")
 
-    def _problems_of(self, cls: DurableClass, name: str, function: Function) -> Iterator[tuple[Located, str]]:
+    def _problems_of(self, cls: AppClass, name: str, function: Function) -> Iterator[tuple[Located, str]]:
         # A decorator may make a plain method of it.
         if not function.decorator_list and _is_not_plain(function):
             yield function, f"{NOT_PLAIN} (see {guide.METHODS})"
@@ -83,7 +83,7 @@ class Signatures:
                 for place, problem in self._annotations.unshaped(cls.source, annotation):
                     yield place, f"{problem} (see {guide.JSON_SHAPE})"
 
-    def _method_spec(self, cls: DurableClass, name: str, function: Function) -> MethodSpec:
+    def _method_spec(self, cls: AppClass, name: str, function: Function) -> MethodSpec:
         parameters = parameters_of(cls, function, self._names, self._annotations)
         return MethodSpec(
             name,

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from melee.builder import guide
-from melee.builder.calls import SqlCall, calls_on_app, calls_on_storage
-from melee.builder.classes import DurableClass
+from melee.builder.calls import SqlCall, calls_in_jobs, calls_on_app, calls_on_storage
+from melee.builder.classes import AppClass
 from melee.builder.literals import Literals
 from melee.builder.migrated import Migrated, Owner, advised
 from melee.builder.names import Names
 from melee.builder.schema_in_code import are_tables_hidden, creating, has_schema_elsewhere, make_tables
 from melee.builder.source import Finding, Source
 from melee.errors import DatabaseError
+from melee.project import Project
 from melee.store.migrations import statements
 
 _MISSING = re.compile(r"no such (?:table|column|index)\b|.* has no column named ")
@@ -31,23 +32,28 @@ class _Use:
     are_tables_known: bool
 
 
-def findings(folder: Path, sources: Sequence[Source], classes: Sequence[DurableClass]) -> list[Finding]:
+def findings(
+    project: Project, sources: Sequence[Source], classes: Sequence[AppClass], jobs: Sequence[AppClass]
+) -> list[Finding]:
     """Migrations that would not run, folders of migrations that belong to nothing, and statements that SQLite would
     refuse, by place.
 
     A statement is checked when its text is a literal, or a name that a module or a class gives to one, once. Of the
     migrations of one database the first that fails is found; those after it build on it, and so do the statements. What
     a module that could not be read may have, a class or a table, is not missed.
+
+    An app whose own database is in Postgres writes its migrations and statements for that; they are left out.
     """
+    folder = project.folder
     is_known = all(source.is_read for source in sources)
     found = set(_migrations_of_nobody(folder, classes)) if is_known else set()
-    for use in _uses(folder, sources, classes):
+    for use in _uses(project, sources, classes, jobs):
         with closing(Migrated(folder, use.owner)) as database:
             found |= {database.finding} if database.finding else set(_mistakes(use, database))
     return sorted(found)
 
 
-def _migrations_of_nobody(folder: Path, classes: Iterable[DurableClass]) -> Iterator[Finding]:
+def _migrations_of_nobody(folder: Path, classes: Iterable[AppClass]) -> Iterator[Finding]:
     known = [Owner(cls.name).migrations for cls in classes]
     files = [*folder.glob("db/objects/*.sql"), *folder.glob("db/objects/*/*.sql")]
     for parent, file in {file.parent: file for file in sorted(files, reverse=True)}.items():
@@ -60,31 +66,33 @@ def _migrations_of_nobody(folder: Path, classes: Iterable[DurableClass]) -> Iter
             yield Finding(file.relative_to(folder).as_posix(), 1, 1, f"{problem} (see {guide.MIGRATIONS})")
 
 
-def _uses(folder: Path, sources: Sequence[Source], classes: Sequence[DurableClass]) -> list[_Use]:
+def _uses(
+    project: Project, sources: Sequence[Source], classes: Sequence[AppClass], jobs: Sequence[AppClass]
+) -> list[_Use]:
     names = Names(sources)
     literals = Literals(sources, names)
     of_classes = {cls: list(calls_on_storage(cls, literals)) for cls in classes}
-    of_app = list(calls_on_app(sources, names, literals))
+    of_app = [*calls_on_app(sources, names, literals), *calls_in_jobs(jobs, literals)]
     all_calls = [*of_app, *(call for calls in of_classes.values() for call in calls)]
     is_known = all(source.is_read for source in sources) and not has_schema_elsewhere(sources, all_calls)
+    owner = Owner(has_jobs=bool(jobs))
+    own = [] if project.database_url else [_Use(owner, of_app, is_known and not are_tables_hidden(of_app))]
     return [
-        _Use(Owner(), of_app, is_known and not are_tables_hidden(of_app)),
+        *own,
         *(
             _Use(Owner(cls.name), calls, is_known and not are_tables_hidden(calls) and not _is_mixed(cls))
             for cls, calls in of_classes.items()
-            if not _is_for_subclasses(folder, cls, calls, classes)
+            if not _is_for_subclasses(project.folder, cls, calls, classes)
         ),
     ]
 
 
-def _is_mixed(cls: DurableClass) -> bool:
+def _is_mixed(cls: AppClass) -> bool:
     """Whether a class also has methods of classes that are not durable themselves, which are not looked at."""
     return any(len(each.node.bases) != 1 for each in (cls, *cls.ancestors))
 
 
-def _is_for_subclasses(
-    folder: Path, cls: DurableClass, calls: Sequence[SqlCall], classes: Sequence[DurableClass]
-) -> bool:
+def _is_for_subclasses(folder: Path, cls: AppClass, calls: Sequence[SqlCall], classes: Sequence[AppClass]) -> bool:
     """Whether a class has no tables of its own: its methods use those of the classes that are derived from it."""
     makes_tables = (folder / Owner(cls.name).migrations).is_dir() or creating(calls)
     return not makes_tables and any(cls in other.ancestors for other in classes)

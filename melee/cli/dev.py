@@ -19,10 +19,12 @@ from werkzeug.wsgi import ClosingIterator
 from melee import log
 from melee.builder.build import build
 from melee.cli.alone import alone_on
+from melee.cli.dev_jobs import working
 from melee.cli.listening import listen, url_of
 from melee.cli.reloading import Sources, Stop, begin_anew, inherited_descriptors
 from melee.cli.words import visible
 from melee.clock import SystemClock
+from melee.console.console import Console
 from melee.errors import BadInput
 from melee.objects.host import Host
 from melee.objects.hosting import hosted
@@ -48,8 +50,9 @@ def dev(app: Path, host: str, port: int, no_reload: bool) -> None:
     """Serve the app in folder APP (default: this one) for development.
 
     Errors open Flask's debugger in the browser. Durable objects live in this process; their timers are looked at
-    about once a second. What `melee build` finds is printed, and does not keep the app from running. An edit of the
-    code, db/, templates/ or melee.toml starts it again. Ctrl-C stops it.
+    about once a second. Durable jobs run in it, too, one at a time, so that a debugger works in them; nothing ends
+    one that takes longer than its TIMEOUT. What `melee build` finds is printed, and does not keep the app from
+    running. An edit of the code, db/, templates/ or melee.toml starts it again. Ctrl-C stops it.
 
     \b
     Examples:
@@ -87,7 +90,7 @@ def _begun(app: Path, host: str, port: int) -> Iterator[tuple[FolderLock, socket
 
 def _serve(project: Project, host: str, listener: socket.socket, stop: Stop) -> None:
     app = _load(project)
-    with _hosting(project), _answering(app, host, listener, stop):
+    with _hosting(project), working(project, app), _answering(app, host, listener, stop):
         stop.wait()
 
 
@@ -95,13 +98,15 @@ def _serve_until_changed(folder: Path, host: str, listener: socket.socket, stop:
     """Serves until a source changes or it is time to stop; an app that does not load is answered for by its error."""
     sources = Sources(folder, stop)
     objects: AbstractContextManager[None]
+    jobs: AbstractContextManager[None]
     try:
         project = Project.at(folder)
         app, objects = _load(project), _hosting(project)
+        jobs = working(project, app)
     except BadInput as error:
         click.echo(f"melee: {visible(str(error))}; waiting for the next edit", err=True)
-        app, objects = _failing_with(error), nullcontext()
-    with objects, _answering(app, host, listener, stop):
+        app, objects, jobs = _failing_with(error), nullcontext(), nullcontext()
+    with objects, jobs, _answering(app, host, listener, stop):
         changed = sources.wait_for_change()
         if changed:
             click.echo(f"{visible(changed)} changed; starting again")
@@ -155,7 +160,7 @@ def _answering(app: _WsgiApp, host: str, listener: socket.socket, stop: Stop) ->
     is sent, unless it is time to stop."""
     debugged = DebuggedApplication(app, evalex=True)
     debugged.trusted_hosts.append(host)
-    under_way = _UnderWay(debugged)
+    under_way = _UnderWay(Console(debugged, app, host))
     server = make_server(host, listener.getsockname()[1], under_way, threaded=True, fd=listener.fileno())
     threading.Thread(target=server.serve_forever, args=(_POLL_SECONDS,), daemon=True).start()
     try:

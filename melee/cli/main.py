@@ -10,11 +10,17 @@ from melee.errors import MeleeError
 COMMANDS = {
     "build": ("melee.cli.build", "Check an app without running it."),
     "dev": ("melee.cli.dev", "Serve an app for development."),
+    "generate": ("melee.cli.generate", "Write the beginning of a job."),
+    "jobs": ("melee.cli.jobs", "List the durable jobs of an app."),
     "objects": ("melee.cli.objects", "List the durable objects of an app."),
     "reload": ("melee.cli.serve", "Have the server of an app serve what is on disk now."),
     "serve": ("melee.cli.serve", "Serve an app for its visitors."),
+    "worker": ("melee.cli.worker", "Work on the durable jobs of an app."),
 }
 """Each command, the module that has it under its name, and what it does, in a line of `melee --help`."""
+
+SHORT = {"g": "generate"}
+"""What else a command may be called."""
 
 
 class Commands(click.Group):
@@ -25,6 +31,7 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        cmd_name = SHORT.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             return None
         module, _what = COMMANDS[cmd_name]
@@ -69,6 +76,9 @@ def main() -> None:
       melee build board                      what is wrong with it, before it runs
       melee serve board                      serve it for visitors
       melee reload board                     serve its new version
+      melee generate job send_welcome        a durable job, and its test
+      melee jobs                             how many wait, run and have failed
+      melee worker board --queues search=8   work on its jobs, beside the server or elsewhere
       melee objects                          which durable objects it has
       melee objects show Stats visits        what one of them holds
       melee objects sql Stats visits "SELECT * FROM days"

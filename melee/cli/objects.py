@@ -3,9 +3,8 @@
 import re
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 import msgspec
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.filesize import decimal
 from rich.progress import track
 
+from melee.cli.app_folder import app_option, project_of
 from melee.cli.tables import print_table
 from melee.cli.words import distance, moment, shortened, visible
 from melee.clock import SystemClock
@@ -34,38 +34,13 @@ from melee.objects.request import ObjectRef
 from melee.project import Project
 from melee.store.migrations import statements
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-_APP = "melee.cli.app"
-
-
-def _app_option(command: _Command) -> _Command:
-    """`--app`, before the name of a subcommand or after it."""
-
-    def keep(context: click.Context, _parameter: click.Parameter, folder: Path | None) -> None:
-        if folder:
-            context.meta[_APP] = folder
-
-    option = click.option(
-        "--app",
-        metavar="FOLDER",
-        type=click.Path(path_type=Path),
-        expose_value=False,
-        callback=keep,
-        help="The app's folder; default: the one you stand in.",
-    )
-    return option(command)
-
-
-def _project(context: click.Context) -> Project:
-    return Project.at(context.meta.get(_APP, Path()))
-
 
 def _objects_folder(context: click.Context) -> Path:
-    return _project(context).data / "objects"
+    return project_of(context).data / "objects"
 
 
 @click.group(invoke_without_command=True)
-@_app_option
+@app_option
 @click.pass_context
 def objects(context: click.Context) -> None:
     """List the durable objects of an app.
@@ -79,7 +54,7 @@ def objects(context: click.Context) -> None:
       melee objects show Stats visits
     """
     if context.invoked_subcommand is None:
-        _list(_project(context))
+        _list(project_of(context))
 
 
 def _list(project: Project) -> None:
@@ -113,7 +88,7 @@ def _timer(project: Project, state: State) -> tuple[str, str]:
 @objects.command()
 @click.argument("class_name", metavar="CLASS")
 @click.argument("id")
-@_app_option
+@app_option
 @click.pass_context
 def show(context: click.Context, class_name: str, id: str) -> None:
     """Show one object: file, timer, tables, keys.
@@ -122,7 +97,7 @@ def show(context: click.Context, class_name: str, id: str) -> None:
     Example:
       melee objects show Stats visits
     """
-    project = _project(context)
+    project = project_of(context)
     with opened(_objects_folder(context), ObjectRef(class_name, id)) as connection:
         state = read_state(connection)
         assert state
@@ -151,7 +126,7 @@ def _print_section(left: str, right: str, rows: dict[str, str]) -> None:
 @click.argument("class_name", metavar="CLASS")
 @click.argument("id")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@_app_option
+@app_option
 @click.pass_context
 def export(context: click.Context, class_name: str, id: str, file: Path | None) -> None:
     """Copy one object's database to FILE.
@@ -184,7 +159,7 @@ def _file_name(ref: ObjectRef) -> str:
 @click.argument("id")
 @click.argument("sql", metavar="[SQL]", default="-")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a row; a blob is base64.")
-@_app_option
+@app_option
 @click.pass_context
 def sql(context: click.Context, class_name: str, id: str, sql: str, as_json: bool) -> None:
     """Ask one object's database with SQL that reads.

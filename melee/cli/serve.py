@@ -17,10 +17,10 @@ from melee.errors import BadInput
 from melee.objects.listener import allow_many_descriptors
 from melee.project import Project
 from melee.server.call_sockets import call_sockets
-from melee.server.object_worker import WorkerLost
 from melee.server.orders import order_reload, taking_orders
 from melee.server.server import Server
 from melee.server.signals import heeding_signals
+from melee.server.worker import WorkerLost
 from melee.web.children import ParentLost
 from melee.web.target import AppFolder, Target, target_named
 
@@ -67,7 +67,7 @@ async def _serve(target: Target, host: str, listener: socket.socket) -> None:
         # Before the first word: whoever reads it may press Ctrl-C or reload at once.
         entered.enter_context(heeding_signals(server.stop, server.begin_reload))
         if isinstance(target, AppFolder):
-            await entered.enter_async_context(taking_orders(target.project.orders, server.reload))
+            await entered.enter_async_context(taking_orders(target.project.orders, server.reload, server.wake))
         _say_what_is_served(target, url_of(host, listener))
         await server.run()
 

@@ -15,10 +15,10 @@ from melee.clock import Clock, SystemClock
 from melee.errors import BadInput
 from melee.objects.hosting import hosted
 from melee.objects.listener import listen
-from melee.objects.report import Failed, Loaded, Reports, Stopped, failed
 from melee.objects.shard import Shard
 from melee.objects.worker import GRACE_SECONDS, Worker
 from melee.processes.parent import end_with_parent
+from melee.processes.report import Failed, Loaded, Reports, Stopped, failed
 from melee.project import Project
 
 LOCK_SECONDS_AT_MOST = 60

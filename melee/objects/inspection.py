@@ -11,7 +11,8 @@ from melee.objects.files import every_file, file_of
 from melee.objects.loaded import state_in
 from melee.objects.record import State, read_state
 from melee.objects.request import ObjectRef, check_id, underscored
-from melee.store.connection import Connection, Row
+from melee.store.connection import Connection
+from melee.store.database import Row
 
 _KNOWN_AT_MOST = 6
 

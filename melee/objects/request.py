@@ -95,6 +95,11 @@ def owned_by(owner: Owner) -> Iterator[None]:
         _owners.remove(owner)
 
 
+def owner() -> Owner | None:
+    """Who owns the objects of this process's app; None when it belongs to no running one."""
+    return _owners[-1] if _owners else None
+
+
 def ask(request: Request) -> bytes | msgspec.Raw:
     """Sends a request to the owner; `NoOwner` when this process belongs to no running app."""
     if not _owners:

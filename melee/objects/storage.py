@@ -6,8 +6,8 @@ from typing import Any
 
 from melee import shape
 from melee.errors import DatabaseError
-from melee.store.connection import Connection, Row
-from melee.store.database import Database
+from melee.store.connection import Connection
+from melee.store.database import Database, Row
 
 
 class ObjectConnection(Connection):

@@ -14,8 +14,8 @@ from melee.objects.connection import CallerConnection
 from melee.objects.host import Host
 from melee.objects.listener import CALLERS_AT_MOST, Listener
 from melee.objects.peers import Peers
-from melee.objects.report import Listening, Reports
 from melee.objects.turn import LOOK_AGAIN_SECONDS
+from melee.processes.report import Listening, Reports
 
 GRACE_SECONDS = 10
 _READ_BYTES = 4096

@@ -27,7 +27,9 @@ class Kill(msgspec.Struct, tag="kill"):
 
 
 class Loaded(msgspec.Struct, tag="loaded"):
-    """Told: children can be asked for from now on."""
+    """Told: children can be asked for from now on. `jobs` names the durable jobs that the app has registered."""
+
+    jobs: list[str] = []
 
 
 class Failed(msgspec.Struct, tag="failed"):

@@ -33,10 +33,14 @@ class Forker:
         control: a socket on which children are asked for, see `processes.control`.
         work: what a child does with its end of a new socket, whose other end goes to whoever asked. The child ends
             when it returns.
+        loaded: what is told first.
     """
 
-    def __init__(self, control: socket.socket, work: Callable[[socket.socket], None]) -> None:
+    def __init__(
+        self, control: socket.socket, work: Callable[[socket.socket], None], loaded: Loaded | None = None
+    ) -> None:
         self._channel = Channel(control, Asked)
+        self._loaded = loaded or Loaded()
         # What no child may hold.
         self._own: list[_Closes] = [self._channel]
         self._work = work
@@ -52,7 +56,7 @@ class Forker:
             self._own.append(selector)
             selector.register(self._channel, selectors.EVENT_READ)
             selector.register(woken, selectors.EVENT_READ)
-            self._tell(Loaded())
+            self._tell(self._loaded)
             while not self._is_stopping:
                 ready = {key.fileobj for key, _events in selector.select(self._wait_seconds())}
                 if woken in ready:

@@ -75,6 +75,16 @@ class Supervisor:
         """The process may end by itself; none follows it."""
         self._is_stopping.set()
 
+    def retire(self) -> None:
+        """Tells the process by SIGHUP to end when it has done what it is at, however long that takes; none follows."""
+        self.let_end()
+        self._send(signal.SIGHUP)
+
+    async def ended(self) -> None:
+        """Waits until the process is gone, once it may end."""
+        if self._keeping:
+            await asyncio.shield(self._keeping)
+
     async def stop(self, grace_seconds: float) -> None:
         """Ends the process: by SIGTERM, and after the grace time by SIGKILL."""
         self.let_end()
@@ -86,7 +96,7 @@ class Supervisor:
             log.process_killed(self._kept.name, self.pid or 0, grace_seconds)
             self._send(signal.SIGKILL)
         # Whoever gives up waiting does not keep it from ending in order.
-        await asyncio.shield(self._keeping)
+        await self.ended()
 
     async def _keep(self) -> None:
         while not self._is_stopping.is_set():

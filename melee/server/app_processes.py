@@ -1,4 +1,4 @@
-"""The processes of one app: all of them, the object workers alone, or none while it sleeps."""
+"""The processes of one app: all of them, the workers alone, or none while it sleeps."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -7,6 +7,7 @@ from melee import log
 from melee.errors import BadInput
 from melee.server.building import check_build
 from melee.server.call_sockets import CallSockets
+from melee.server.job_worker import JobWorkers
 from melee.server.living import Living
 from melee.server.object_worker import ObjectWorker
 from melee.server.request_parent import RequestParent
@@ -29,8 +30,11 @@ class AppProcesses:
         self._target, self._call_sockets = target, call_sockets
         self._parent: RequestParent | None = None
         self._workers: list[ObjectWorker] = []
-        self._wake_at: list[float | None] = []
         self._living = Living()
+        self._job_workers = JobWorkers(self._living)
+        self.jobs: list[str] = []
+        """The durable jobs that the app has registered, as it was last loaded."""
+        self._wake_at: list[float | None] = []
         self._changing = asyncio.Lock()
         self._retiring: set[asyncio.Task[None]] = set()
 
@@ -45,8 +49,9 @@ class AppProcesses:
 
     @property
     def next_wake_at(self) -> float | None:
-        """When the next timer is due, in epoch seconds; None when no timer is set."""
-        moments = [worker.next_wake_at for worker in self._workers] or self._wake_at
+        """When the next timer or job is due, in epoch seconds; None when there is none, the past while a job runs."""
+        workers = [*self._workers, *self._job_workers.all]
+        moments = [worker.next_wake_at for worker in workers] if workers else self._wake_at
         return min((moment for moment in moments if moment is not None), default=None)
 
     async def start(self) -> None:
@@ -57,6 +62,7 @@ class AppProcesses:
         """
         async with self._changing:
             self._take_over(*await self._loaded(self._target))
+            self._begin_job_worker()
 
     async def children(self) -> Children:
         """The children that serve requests, of an app that is woken if it sleeps; `ParentLost` when it cannot start."""
@@ -70,11 +76,13 @@ class AppProcesses:
                     raise
 
     async def wake_for_timer(self) -> None:
-        """Starts the object workers, if they sleep."""
-        async with self._changing:
-            if self.is_asleep and not self._living.is_ending:
-                log.app_wakes_for_timer(self._target.name, self.next_wake_at, self._target.config.zone)
-                self._begin_workers()
+        """Starts the workers, if they sleep."""
+        name, due_at, zone = self._target.name, self.next_wake_at, self._target.config.zone
+        await self._wake(lambda: log.app_wakes_for_timer(name, due_at, zone))
+
+    async def wake_for_order(self) -> None:
+        """Starts the workers, if they sleep; they may find something to do that nobody knows of."""
+        await self._wake(lambda: log.app_wakes_for_order(self._target.name))
 
     async def sleep_if(self, may_sleep: Callable[[], bool]) -> None:
         """Ends every process, in order, unless there is a reason not to by the time that it can be done."""
@@ -85,15 +93,18 @@ class AppProcesses:
             grace_seconds = self._target.config.server.grace_seconds
             if parent:
                 await self._retire(parent, grace_seconds)
+            # Jobs call objects.
+            wake_at = await self._job_workers.end(grace_seconds)
             await self._living.end(self._workers, grace_seconds)
-            self._wake_at, self._workers = [worker.next_wake_at for worker in self._workers], []
+            self._wake_at = [*wake_at, *(worker.next_wake_at for worker in self._workers)]
+            self._workers = []
             log.app_sleeps(self._target.name, self.next_wake_at, self._target.config.zone)
 
     async def reload(self) -> None:
         """Serves what is on disk now, without failing a request.
 
         The app is built first. The new processes load it while the old ones serve. Then the object workers hand over,
-        and after them the request parent; its children finish what they serve.
+        and after them the request parent and the job worker, whose children and jobs end in their own time.
 
         Raises:
             BadInput, ParentLost, WorkerLost: the new app has mistakes or does not load, or the end came first. The old
@@ -108,6 +119,8 @@ class AppProcesses:
             old_parent = self._parent
             self._target = target
             self._take_over(parent, workers)
+            self._job_workers.retire()
+            self._begin_job_worker()
             if old_parent:
                 # No longer than one of its requests may take; the next reload need not wait for that.
                 seconds = before.web.budget_seconds + before.server.grace_seconds
@@ -124,7 +137,9 @@ class AppProcesses:
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + grace_seconds
         self.begin_no_more()
-        await self._living.end([self._parent] if self._parent else [], max(grace_seconds, _LAST_SECONDS))
+        # Both may call objects to their end.
+        requests = self._living.end([self._parent] if self._parent else [], max(grace_seconds, _LAST_SECONDS))
+        await asyncio.gather(requests, self._job_workers.end(grace_seconds))
         await self._living.end_all(max(ends_at - loop.time(), _LAST_SECONDS))
         await asyncio.gather(*self._retiring)
 
@@ -137,7 +152,7 @@ class AppProcesses:
         return parent, workers
 
     def _take_over(self, parent: RequestParent, workers: list[ObjectWorker]) -> None:
-        self._parent, self._workers = parent, workers
+        self._parent, self._workers, self.jobs = parent, workers, parent.jobs
         for worker in workers:
             worker.take_over()
 
@@ -152,10 +167,21 @@ class AppProcesses:
                 self._parent = parent
             return self._parent
 
+    async def _wake(self, announce: Callable[[], None]) -> None:
+        async with self._changing:
+            if self.is_asleep and not self._living.is_ending:
+                announce()
+                self._begin_workers()
+
     def _begin_workers(self) -> None:
         workers = self._new_workers(self._target)
         self._living.begin(*workers)
         self._workers = workers
+        self._begin_job_worker()
+
+    def _begin_job_worker(self) -> None:
+        if self.jobs and isinstance(self._target, AppFolder):
+            self._job_workers.begin(self._target.project)
 
     def _new_workers(self, target: Target) -> list[ObjectWorker]:
         if not isinstance(target, AppFolder):
@@ -173,6 +199,7 @@ class AppProcesses:
         for key, before, after in (
             ("[objects] workers", old.objects.workers, new.objects.workers),
             ("[server] trusted_proxies", old.server.trusted_proxies, new.server.trusted_proxies),
+            ("[server] metrics", old.server.metrics, new.server.metrics),
         ):
             if before != after:
                 raise BadInput(f"{key} was {before} and is {after}: stop the server and start it again")

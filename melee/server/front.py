@@ -8,7 +8,6 @@ from typing import Any
 import uvicorn
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from melee.web.gateway import Gateway
 from melee.web.limits import LimitedProtocol
 
 
@@ -16,14 +15,13 @@ class Front(uvicorn.Server):
     """Takes in requests until it is told to stop. It has no log of its own, and signals are not its business.
 
     Args:
+        app: of ASGI.
         trusted_proxies: addresses and networks that are believed what they say about a client.
     """
 
-    def __init__(self, gateway: Gateway, trusted_proxies: list[str]) -> None:
+    def __init__(self, app: Any, trusted_proxies: list[str]) -> None:
         logging.getLogger("uvicorn").addHandler(logging.NullHandler())
         logging.getLogger("uvicorn").propagate = False
-        # uvicorn's types of ASGI are not public.
-        app: Any = gateway
         config = uvicorn.Config(
             ProxyHeadersMiddleware(app, trusted_proxies) if trusted_proxies else app,
             http=LimitedProtocol,

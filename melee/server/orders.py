@@ -10,7 +10,7 @@ import msgspec
 
 from melee.errors import BadInput, NotRunning
 
-_RELOAD = b"reload\n"
+_RELOAD, _WAKE = b"reload\n", b"wake\n"
 _ORDER_SECONDS_AT_MOST = 10
 # Each of several reloads that wait for one another may load for a minute, and let old calls end.
 _ANSWER_SECONDS_AT_MOST = 600
@@ -23,12 +23,15 @@ class Answer(msgspec.Struct):
 
 
 @contextlib.asynccontextmanager
-async def taking_orders(path: Path, reload: Callable[[], Awaitable[str]]) -> AsyncIterator[None]:
-    """Inside, `melee reload` reaches this server.
+async def taking_orders(
+    path: Path, reload: Callable[[], Awaitable[str]], wake: Callable[[], Awaitable[None]]
+) -> AsyncIterator[None]:
+    """Inside, `melee reload` reaches this server, and so does whoever stores jobs that it does not know of.
 
     Args:
         path: of the socket; one that a killed server left is replaced, which the lock of the folder makes safe.
         reload: does it; returns what went wrong.
+        wake: wakes the app, if it sleeps.
     """
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -37,6 +40,10 @@ async def taking_orders(path: Path, reload: Callable[[], Awaitable[str]]) -> Asy
                 order = await reader.readline()
             if order == _RELOAD:
                 writer.write(msgspec.json.encode(Answer(await reload())) + b"\n")
+                await writer.drain()
+            elif order == _WAKE:
+                await wake()
+                writer.write(msgspec.json.encode(Answer()) + b"\n")
                 await writer.drain()
         except (ConnectionError, TimeoutError):
             # Whoever ordered it does not wait for the answer, or never said what.
@@ -77,6 +84,20 @@ def order_reload(path: Path) -> None:
     answer = msgspec.json.decode(line, type=Answer)
     if answer.problem:
         raise BadInput(f"the old version goes on: {answer.problem}")
+
+
+def order_wake(path: Path) -> bool:
+    """Has the server behind a socket wake its app, so that its workers see what was stored meanwhile.
+
+    Returns False when no server listens there: then nobody sleeps, and the next one to start looks anyway.
+    """
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(_ORDER_SECONDS_AT_MOST)
+        try:
+            connection.connect(str(path))
+            return bool(_answer(connection, _WAKE))
+        except (FileNotFoundError, ConnectionRefusedError, TimeoutError):
+            return False
 
 
 def _answer(connection: socket.socket, order: bytes) -> bytes:

@@ -56,6 +56,11 @@ class RequestParent:
         await asyncio.shield(children.loaded)
         return children
 
+    @property
+    def jobs(self) -> list[str]:
+        """The durable jobs that the app has registered, once it is loaded."""
+        return self._children.jobs if self._children else []
+
     async def let_finish(self, seconds_at_most: float) -> None:
         """Lets the requests that are being served end, and takes no more."""
         self._take_no_more()

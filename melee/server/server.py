@@ -2,7 +2,8 @@
 
 import asyncio
 import socket
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from melee import log
@@ -11,11 +12,11 @@ from melee.errors import BadInput
 from melee.server.app_processes import AppProcesses
 from melee.server.call_sockets import CallSockets
 from melee.server.front import Front
-from melee.server.object_worker import WorkerLost
 from melee.server.wakeups import Wakeups
+from melee.server.worker import WorkerLost
 from melee.web.children import ParentLost
 from melee.web.gateway import Gateway
-from melee.web.target import Target
+from melee.web.target import AppFolder, Target
 
 _LOOK_SECONDS = 1
 
@@ -34,7 +35,8 @@ class Server:
         self._processes = AppProcesses(target, call_sockets)
         self._wakeups = Wakeups(clock, config.server.sleep_after_seconds)
         self._gateway = Gateway(self._processes.children, config.web, target.folder / "static", clock)
-        self._front = Front(self._gateway, config.server.trusted_proxies)
+        front_app, self._counting = self._with_metrics(target)
+        self._front = Front(front_app, config.server.trusted_proxies)
         self._ends_at: float | None = None
         self._tasks: set[asyncio.Task[object]] = set()
 
@@ -45,11 +47,12 @@ class Server:
             ParentLost, WorkerLost: the app cannot be loaded.
         """
         try:
-            await self._processes.start()
-            async with asyncio.TaskGroup() as group:
-                looking = group.create_task(self._wake_and_let_sleep())
-                await self._front.serve(sockets=[self._listener])
-                looking.cancel()
+            with self._counting():
+                await self._processes.start()
+                async with asyncio.TaskGroup() as group:
+                    looking = group.create_task(self._wake_and_let_sleep())
+                    await self._front.serve(sockets=[self._listener])
+                    looking.cancel()
         except (ParentLost, WorkerLost):
             # Told to stop before it was there, it has nothing to complain of.
             if self._ends_at is None:
@@ -83,9 +86,23 @@ class Server:
         log.app_reloaded(name)
         return ""
 
+    async def wake(self) -> None:
+        """Wakes the app, if it sleeps."""
+        await self._processes.wake_for_order()
+
     def begin_reload(self) -> None:
         """Reloads while whoever wants it goes on; the log says what came of it."""
         self._in_background(self.reload())
+
+    def _with_metrics(self, target: Target) -> tuple[Any, Callable[[], AbstractContextManager[None]]]:
+        """What visitors meet first, and inside what it has to be."""
+        if not target.config.server.metrics or not isinstance(target, AppFolder):
+            return self._gateway, nullcontext
+        # Few servers need the library.
+        from melee.server.metrics_page import MetricsPage
+
+        page = MetricsPage(self._gateway, target.project, lambda: self._processes.jobs)
+        return page, page.counting
 
     @property
     def _left_seconds(self) -> float:
@@ -93,7 +110,7 @@ class Server:
         return 0 if self._ends_at is None else max(0.0, self._ends_at - self._clock.elapsed())
 
     async def _wake_and_let_sleep(self) -> None:
-        """Puts the app to sleep, and wakes it for its timers."""
+        """Puts the app to sleep, and wakes it for its timers and jobs."""
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             if not self._processes.is_asleep:

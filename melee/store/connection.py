@@ -1,15 +1,19 @@
 """A connection to one SQLite file: settings that keep the promises, errors in words, and what an app may not do."""
 
 import os
+import random
 import re
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import apsw
 
 from melee import log
+from melee.clock import SystemClock
 from melee.errors import (
     ConstraintError,
     DatabaseError,
@@ -18,19 +22,24 @@ from melee.errors import (
     StatementRefused,
     WrongProcess,
 )
+from melee.store.database import Row, check_distinct
+from melee.store.migrations import statements
 
-Row = dict[str, Any]
 _Result = TypeVar("_Result")
 
 BUSY_SECONDS = 5
+_BUSY_PAUSE_SECONDS = 0.0005, 0.004
 _WAL_BYTES_KEPT = 4 * 1024 * 1024
 _TRANSACTION = (apsw.SQLITE_TRANSACTION, apsw.SQLITE_SAVEPOINT)
 _ATTACH = (apsw.SQLITE_ATTACH, apsw.SQLITE_DETACH)
 _READING_PRAGMAS = {"foreign_key_check", "foreign_key_list", "integrity_check", "quick_check"}
 _READING_PRAGMAS |= {"index_info", "index_list", "index_xinfo", "table_info", "table_list", "table_xinfo"}
+# What a full-text search asks for by itself.
+_READING_PRAGMAS |= {"data_version"}
 # Until the transaction ends only, for migrations that rebuild a table.
 _HARMLESS_PRAGMAS = _READING_PRAGMAS | {"defer_foreign_keys"}
 _NAME_AT_THE_END = re.compile(r"(?:: | named )(\S+)$")
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TEXT_OR_COMMENT = r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/"
 
 
@@ -47,16 +56,25 @@ class Connection:
         WrongProcess: used in another process than the one that opened it.
     """
 
+    # So that a reader that turns into a writer never finds that somebody else wrote meanwhile.
+    begins = "BEGIN IMMEDIATE"
+    finds_table = "SELECT 1 FROM sqlite_master WHERE name = ?"
+    # Nobody else writes once a transaction has begun.
+    lets_one_migrate = "SELECT NULL"
+    statements: Callable[[str], Iterator[tuple[int, str]]] = staticmethod(statements)
+    is_broken = False
+
     def __init__(self, path: Path, *, read_only: bool = False, at_rest: bool = False) -> None:
-        self.path = path
+        self.path, self.place = path, str(path)
         self._pid = os.getpid()
         self._is_own_statement = False
         self._refusal = ""
+        self._waits_since = 0.0
         name = f"{path.resolve().as_uri()}?immutable=1" if at_rest else str(path)
         flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         try:
             self._sqlite = apsw.Connection(name, flags=flags | (apsw.SQLITE_OPEN_URI if at_rest else 0))
-            self._sqlite.set_busy_timeout(BUSY_SECONDS * 1000)
+            self._sqlite.set_busy_handler(self._wait_for_another)
             if not read_only:
                 self._sqlite.pragma("journal_mode", "wal")
                 self._sqlite.pragma("synchronous", "full")
@@ -125,6 +143,8 @@ class Connection:
     def execute(self, sql: str, parameters: tuple[Any, ...]) -> list[Row]:
         """Runs one statement of an app and reads all its rows; none when it returns no columns."""
         self._check_process()
+        if not self._is_own_statement and not _is_one(sql):
+            raise DatabaseError(sql, "there is a second statement behind the first; run each by itself")
         bindings = parameters[0] if len(parameters) == 1 and isinstance(parameters[0], dict) else parameters
         # Prepared statements are kept by text and flags, and asked about once. With a flag of their own, melee's are
         # never found for the same text of an app.
@@ -142,7 +162,7 @@ class Connection:
             raise DatabaseError(sql, f"the dict of parameters has no {error}") from error
         except (TypeError, OverflowError, UnicodeEncodeError) as error:
             raise DatabaseError(sql, f"{error}; pass None, bool, int (64 bits), float, str or bytes") from error
-        _check_distinct(names, sql)
+        check_distinct(names, sql)
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def prepare(self, sql: str) -> tuple[str | None, ...]:
@@ -158,8 +178,19 @@ class Connection:
             details = query_info(self._sqlite, sql)
         except (apsw.Error, UnicodeEncodeError) as error:
             raise _translated(error, sql, self._explain(error)) from error
-        _check_distinct([column[0] for column in details.description], sql)
+        check_distinct([column[0] for column in details.description], sql)
         return details.bindings_names
+
+    def _wait_for_another(self, tries: int) -> bool:
+        """Whether to ask again for a lock that another connection holds.
+
+        SQLite by itself would come back after 0.1 s, and never find a moment between those who write without a pause.
+        """
+        now = SystemClock().elapsed()
+        if tries == 0:
+            self._waits_since = now
+        time.sleep(random.uniform(*_BUSY_PAUSE_SECONDS))
+        return now - self._waits_since < BUSY_SECONDS
 
     def _as_own(self, statement: Callable[[], _Result]) -> _Result:
         before, self._is_own_statement = self._is_own_statement, True
@@ -196,9 +227,13 @@ def _refusal(action: int, names: tuple[str | None, ...]) -> str:
     return ""
 
 
-def _check_distinct(names: list[str], sql: str) -> None:
-    if len(set(names)) < len(names):
-        raise DatabaseError(sql, f"two columns have one name in {names}; give one another name with AS")
+@lru_cache(maxsize=1000)
+def _is_one(sql: str) -> bool:
+    """Whether there is nothing behind the statement but space and comments."""
+    if ";" not in sql:
+        return True
+    _first, *others = [text for _index, text in statements(sql)] or [""]
+    return not any(_COMMENT.sub("", text).strip("; \t\n\r\f") for text in others)
 
 
 def _translated(error: Exception, sql: str, problem: str) -> DatabaseError:

@@ -11,8 +11,7 @@ import apsw
 
 from melee import clock
 from melee.errors import DatabaseError, MigrationError
-from melee.store.connection import Connection
-from melee.store.database import Database
+from melee.store.database import Database, Statements
 
 _NAME = re.compile(r"(\d{3,})_[a-z0-9_]+\.sql")
 
@@ -49,7 +48,7 @@ def read_migrations(folder: Path) -> list[Migration]:
     return migrations
 
 
-def migrate(connection: Connection, database: Database, migrations: list[Migration]) -> None:
+def migrate(connection: Statements, database: Database, migrations: list[Migration]) -> None:
     """Runs what has not run yet, in order: each file and its line in the ledger in one transaction of `database`.
 
     Raises:
@@ -59,19 +58,19 @@ def migrate(connection: Connection, database: Database, migrations: list[Migrati
     known = {migration.number for migration in migrations}
     for number, (name, _digest) in applied.items():
         if number not in known:
-            raise MigrationError(name, "", f"it ran on {connection.path} and is gone; put the file back")
+            raise MigrationError(name, "", f"it ran on {connection.place} and is gone; put the file back")
     for migration in migrations:
         if migration.number in applied:
             _check_unchanged(migration, applied[migration.number][1])
         elif applied and migration.number < max(applied):
-            problem = f"number {max(applied)} ran before it on {connection.path}; give it a higher number"
+            problem = f"number {max(applied)} ran before it on {connection.place}; give it a higher number"
             raise MigrationError(str(migration.path), "", problem)
         else:
             _run(connection, database, migration)
 
 
 def statements(sql: str) -> Iterator[tuple[int, str]]:
-    """Each statement of a script with the index in the script at which it begins."""
+    """Each statement of a script for SQLite with the index in the script at which it begins."""
     begins_at, text = 0, ""
     for part in re.findall(r"[^;]*;|[^;]+$", sql):
         text += part
@@ -105,8 +104,8 @@ def _text(path: Path) -> str:
     return text
 
 
-def _ledger(connection: Connection) -> dict[int, tuple[str, str]]:
-    if not connection.own("SELECT 1 FROM sqlite_master WHERE name = '_melee_migrations'"):
+def _ledger(connection: Statements) -> dict[int, tuple[str, str]]:
+    if not connection.own(connection.finds_table, "_melee_migrations"):
         return {}
     rows = connection.own("SELECT number, name, digest FROM _melee_migrations ORDER BY number")
     return {row["number"]: (row["name"], row["digest"]) for row in rows}
@@ -118,12 +117,13 @@ def _check_unchanged(migration: Migration, digest: str) -> None:
         raise MigrationError(str(migration.path), "", problem)
 
 
-def _run(connection: Connection, database: Database, migration: Migration) -> None:
+def _run(connection: Statements, database: Database, migration: Migration) -> None:
     with database.transaction():
+        connection.own(connection.lets_one_migrate)
         if migration.number in _ledger(connection):
             # Another process ran it while this one waited for the lock.
             return
-        for index, statement in statements(migration.sql):
+        for index, statement in connection.statements(migration.sql):
             try:
                 database.run(statement)
             except DatabaseError as error:

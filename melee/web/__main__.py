@@ -16,11 +16,12 @@ from melee.clock import SystemClock
 from melee.errors import BadInput
 from melee.objects.request import owned_by
 from melee.objects.workers import workers_of
-from melee.processes.control import Asked, Channel, Failed
+from melee.processes.control import Asked, Channel, Failed, Loaded
 from melee.processes.forker import Forker
 from melee.processes.parent import end_with_parent
+from melee.web.app import App
 from melee.web.request_child import serve_requests
-from melee.web.target import AppFolder, Target, target_named
+from melee.web.target import AppFolder, Target, WsgiApp, target_named
 from melee.web.warm_up import warm_up
 
 
@@ -45,7 +46,7 @@ def main(target: str, control: int, parent: int, workers: int) -> None:
         sys.exit(1)
     warm_up(app)
     with _reaching_objects_of(serving, workers):
-        Forker(connection, lambda child: serve_requests(app, child, per_child)).run()
+        Forker(connection, lambda child: serve_requests(app, child, per_child), Loaded(_jobs_of(app))).run()
 
 
 def _reaching_objects_of(target: Target, workers: int) -> ExitStack:
@@ -56,6 +57,10 @@ def _reaching_objects_of(target: Target, workers: int) -> ExitStack:
         # It connects when a child makes its first call.
         entered.enter_context(owned_by(workers_of(target.project, workers, time)))
     return entered
+
+
+def _jobs_of(app: WsgiApp) -> list[str]:
+    return list(app.jobs.classes) if isinstance(app, App) else []
 
 
 if __name__ == "__main__":

@@ -37,6 +37,8 @@ class Children:
         self._waiting: asyncio.Queue[RequestChild | None] = asyncio.Queue()
         self._asked = 0
         self._is_retired = False
+        self.jobs: list[str] = []
+        """The durable jobs that the app has registered, once it is loaded."""
         self.loaded: asyncio.Future[None] = self._loop.create_future()
         """Done when children can be taken; `ParentLost` when that will never be."""
         self.lost: asyncio.Future[str] = self._loop.create_future()
@@ -124,7 +126,8 @@ class Children:
 
     def _hear(self, message: Loaded | Failed | Forked | Ended) -> None:
         match message:
-            case Loaded():
+            case Loaded(jobs):
+                self.jobs = jobs
                 self.loaded.set_result(None)
                 self._ask_for_spares()
             case Failed(problem):

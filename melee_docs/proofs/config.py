@@ -13,6 +13,7 @@ from melee.errors import BadConfig
 from melee.project import read_config
 from melee_docs.blocks import Block
 from melee_docs.proofs.programs import has_systemd_analyze, read_caddyfile, read_containerfile, read_unit
+from melee_docs.proofs.rules import read_rules
 from melee_docs.proofs.verdict import NotProvenError
 
 # By language: what the proof says, and what reads the text.
@@ -28,7 +29,8 @@ READERS: dict[str, tuple[str, Callable[[str], object]]] = {
 
 
 def prove(block: Block) -> tuple[str, ...]:
-    """Reads the block. One titled, or shown from, `melee.toml` or a service unit has a reader of its own.
+    """Reads the block. One titled, or shown from, `melee.toml`, a service unit or rules for Prometheus has a reader of
+    its own.
 
     Raises `NotProvenError`.
     """
@@ -44,6 +46,8 @@ def reader_of(block: Block) -> tuple[str, Callable[[str], object]]:
     names = [PurePosixPath(block.title), *(origin.file for origin in block.origins)]
     if any(name.name == "melee.toml" for name in names):
         return "read by melee", read_config
+    if any(name.suffixes[-2:] == [".rules", ".yml"] for name in names):
+        return "read as Prometheus rules, PromQL included", read_rules
     if any(name.suffix == ".service" for name in names):
         return reader_of_units()
     return READERS[block.language]

@@ -10,7 +10,9 @@ from pathlib import Path
 import apsw
 import apsw.ext
 
+from melee.clock import SystemClock
 from melee.errors import MeleeError
+from melee.jobs.sqlite_store import SqliteStore
 from melee.store.connection import Connection
 from melee.store.database import Database
 from melee.store.migrations import migrate, read_migrations, statements
@@ -41,19 +43,22 @@ def prove_page(block: Block, root: Path) -> tuple[str, ...]:
         )
     with tempfile.TemporaryDirectory(prefix="melee-sql-") as folder:
         database = Path(folder, "app.sqlite3")
-        migrated(migrations, database, root)
+        migrated(migrations, database, root, has_jobs=not object_class)
         prepare(block, database)
     return (f"prepared against the migrated database of {block.app}",)
 
 
-def migrated(migrations: Path, database: Path, root: Path, last: Path | None = None) -> None:
-    """Makes the file `database` by running the folder's migrations; those after `last` are left out."""
+def migrated(migrations: Path, database: Path, root: Path, last: Path | None = None, has_jobs: bool = False) -> None:
+    """Makes the file `database` by running the folder's migrations; those after `last` are left out. With `has_jobs` it
+    has the table of jobs, as the database of an app does."""
     connection = Connection(database)
     try:
         found = read_migrations(migrations)
         if last is not None:
             found = found[: [migration.path for migration in found].index(last) + 1]
         migrate(connection, Database(connection), found)
+        if has_jobs:
+            SqliteStore(Database(connection), SystemClock()).create()
     except MeleeError as error:
         raise NotProvenError(str(error).replace(f"{root}/", "")) from error
     finally:

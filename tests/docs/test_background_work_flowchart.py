@@ -54,15 +54,15 @@ class Trace:
         if served.ask().status == 200 and re.search(r"^Refresher +main ", self._objects(), re.MULTILINE):
             assert not self._feed(), "it was read before the timer could fire"
             self.events.append("a request is answered, and there is an object without a feed")
-        served.wait_for("feed sleeps; next timer: 20")
-        served.wait_for("feed wakes: a timer is due")
+        served.wait_for("feed sleeps; next timer or job: 20")
+        served.wait_for("feed wakes: a timer or job is due")
         served.wait_for("timer Refresher/main -> on_timer")
         self.events.append("the app wakes for the timer, which fires")
         # It sleeps when on_timer has ended.
-        next_timer = served.wait_for("feed sleeps; next timer: ")
+        next_timer = served.wait_for("feed sleeps; next timer or job: ")
         if self._feed() == [FEED["title"]]:
             self.events.append("the object has a feed")
-        if "next timer: 20" in next_timer:
+        if "next timer or job: 20" in next_timer:
             self.events.append("it has another timer")
 
     def _feed(self) -> list[str]:

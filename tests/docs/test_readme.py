@@ -25,6 +25,11 @@ def test_the_call_in_the_readme_is_the_one_of_the_board() -> None:
     assert blocks("python")[1].strip() in app
 
 
+def test_the_job_in_the_readme_is_enqueued_as_in_the_welcome() -> None:
+    app = (ROOT / "melee_examples" / "welcome" / "app.py").read_text()
+    assert blocks("python")[2] in app
+
+
 def test_the_readme_names_sessions_that_exist() -> None:
     named = re.findall(r"nox -s (\w+)", README)
     noxfile = (ROOT / "noxfile.py").read_text()

@@ -21,6 +21,7 @@ EXAMPLES: dict[str, MeleeError] = {
     ),
     "no server runs on /srv/board/data; start one with `melee serve`": errors.NotRunning("/srv/board/data"),
     "there is no object Stats/visit; there is Stats/visits": errors.NoSuchObject("Stats/visit", ["Stats/visits"]),
+    "there is no job 42; `melee jobs` lists those that are": errors.NoSuchJob(42),
     "lib/stats.py:3: Stats.id: choose another name": errors.DefinitionError(
         "lib/stats.py:3: Stats.id", "choose another name"
     ),
@@ -37,6 +38,9 @@ EXAMPLES: dict[str, MeleeError] = {
     ),
     "database or disk is full in: COMMIT": errors.DatabaseFull("COMMIT", "database or disk is full"),
     "database is locked in: BEGIN IMMEDIATE": errors.DatabaseLocked("BEGIN IMMEDIATE", "database is locked"),
+    "postgresql://host/name: connection refused": errors.DatabaseUnreachable(
+        "", "postgresql://host/name: connection refused"
+    ),
     "PRAGMA synchronous is refused in: PRAGMA synchronous = OFF": errors.StatementRefused(
         "PRAGMA synchronous = OFF", "PRAGMA synchronous is refused"
     ),

@@ -163,6 +163,22 @@ def test_what_cannot_be_written_is_lost_and_harms_nobody(reader: str) -> None:
         assert (ended.returncode, ended.stderr) == (0, "")
 
 
+def test_a_listener_is_given_each_level_and_text_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("melee.log_output._listeners", [])
+    stream, heard = as_json(), list[tuple[str, str]]()
+    log.timer_fired("Stats/before")
+    log.also_to(lambda level, text: heard.append((level, text)))
+    log.timer_fired("Stats/visits")
+    log.of_object("Stats/visits").debug("a detail")
+    log.timer_failed("Stats/\x1b", raised(), has_set_another=False)
+    assert heard[0] == ("info", "timer Stats/visits -> on_timer")
+    assert heard[1][0] == "error"
+    assert heard[1][1].startswith("error: timer Stats/\\x1b -> on_timer raised")
+    assert heard[1][1].endswith("ValueError: no such day")
+    assert len(heard) == 2
+    assert len(stream.getvalue().splitlines()) == 3
+
+
 def _pipe_without_reader() -> int:
     reading, writing = os.pipe()
     os.close(reading)

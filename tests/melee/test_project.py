@@ -246,3 +246,19 @@ def test_an_app_that_its_own_tests_imported_first_is_the_same_app(folder: Path) 
     sys.path.insert(0, str(folder))
     imported = importlib.import_module("app")
     assert Project.at(folder).load() is imported
+
+
+def test_the_database_is_where_the_environment_says_unless_another_one_is_given(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    assert Project.at(folder).database_url == ""
+    monkeypatch.setenv("DATABASE_URL", "postgres://host/name")
+    assert Project.at(folder).database_url == "postgres://host/name"
+    assert Project.at(folder, given_url="postgresql://other/name").database_url == "postgresql://other/name"
+    assert Project.at(folder, given_url="").database_url == ""
+
+
+def test_a_database_of_another_kind_is_refused(folder: Path) -> None:
+    with pytest.raises(BadConfig, match="it is no URL of Postgres"):
+        _ = Project.at(folder, given_url="mysql://host/name").database_url

@@ -35,6 +35,7 @@ def test_a_migration_that_fails_is_named_with_its_statement(project: AProject) -
     ("app", "statement"),
     [
         ("melee_examples/board", "SELECT text FROM notes WHERE id = ?"),
+        ("melee_examples/board", "SELECT name, last_error FROM melee_jobs WHERE status = 'failed'"),
         ("melee_examples/board:stats", "SELECT views FROM days;\n\nDELETE FROM days WHERE views < :least;\n"),
     ],
 )
@@ -43,6 +44,11 @@ def test_a_statement_in_the_page_is_prepared_against_the_database_that_its_fence
 ) -> None:
     proof = project.prove(in_page("sql", statement, app=app))
     assert (proof.problem, proof.evidence) == ("", (f"prepared against the migrated database of {app}",))
+
+
+def test_an_object_has_no_table_of_jobs(project: AProject) -> None:
+    proof = project.prove(in_page("sql", "SELECT name FROM melee_jobs", app="melee_examples/board:stats"))
+    assert "no such table: melee_jobs" in proof.problem
 
 
 def test_a_statement_that_does_not_prepare_is_named_with_its_line(project: AProject) -> None:

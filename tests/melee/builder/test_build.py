@@ -67,11 +67,95 @@ class Stats(Durable):
     def total(self, days=(1, 2)):
         ...
 """,
+    "lib/mail.py": """
+from app import app
+from melee import Job
+
+
+class Mail(Job):
+    def run(self, resources):
+        app.jobs.enqueue(Mail())
+
+
+app.jobs.cron("8 o'clock", Mail())
+""",
     "db/001_notes.sql": "CREATE TABLE notes (text TEXT);\n",
     "db/objects/stats/001_days.sql": "CREATE TABLE days (views INTEGER);\n",
     "db/objects/statz/001_days.sql": "CREATE TABLE days (views INTEGER);\n",
     "templates/index.html": "<p>\n{% if notes %}\n",
     "melee.toml": "[web]\nslot = 1\n",
+}
+WITH_JOBS = {
+    "app.py": """
+from melee import App, now
+
+from jobs.mails import Digest, Mail
+from lib.mailer import Mailer
+
+app = App(__name__)
+app.provide(Mailer("https://mail.example"))
+app.jobs.register(Mail)
+app.jobs.cron("CRON_TZ=Europe/Paris 0 8 * * MON-FRI", Digest(period="daily"))
+
+
+@app.post("/signup")
+def signup():
+    with app.db.transaction():
+        app.db.run("INSERT INTO users (joined_at) VALUES (?)", now().isoformat())
+        app.jobs.enqueue(Mail(user_id=1))
+    return app.db.query("SELECT name, count(*) AS jobs FROM melee_jobs GROUP BY name")
+""",
+    "jobs/__init__.py": "",
+    "jobs/mails.py": """
+import asyncio
+from typing import ClassVar
+
+from melee import Job, Resources
+
+from lib.mailer import Mailer, send_all
+
+
+class Base(Job):
+    QUEUE = "mails"
+    MAX_ATTEMPTS: ClassVar[int] = 3
+
+
+class Mail(Base):
+    NAME = "mail"
+    user_id: int
+
+    def unique_key(self) -> str | None:
+        return str(self.user_id)
+
+    def run(self, resources: Resources) -> None:
+        user = resources.db.first("SELECT joined_at FROM users WHERE id = ?", self.user_id)
+        resources.require(Mailer).send(user)
+
+
+class Digest(Base):
+    NAME = "digest"
+    period: str
+
+    async def run(self, resources: Resources) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(send_all())
+        await asyncio.to_thread(resources.jobs.enqueue, Mail(user_id=1))
+""",
+    "lib/mailer.py": """
+import asyncio
+
+
+class Mailer:
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def send(self, user: object) -> None: ...
+
+
+async def send_all() -> None:
+    await asyncio.gather(asyncio.create_task(asyncio.sleep(0)))
+""",
+    "db/001_users.sql": "CREATE TABLE users (id INTEGER PRIMARY KEY, joined_at TEXT NOT NULL);\n",
 }
 # Where each stands, and the page that says more.
 FOUND = [
@@ -83,6 +167,8 @@ FOUND = [
     ("app.py", "asyncio.create_task", guide.ASYNC_TASKS),
     ("app.py", "txt", guide.MIGRATIONS),
     ("db/objects/statz/001_days.sql", "CREATE", guide.MIGRATIONS),
+    ("lib/mail.py", "class Mail", guide.JOBS),
+    ("lib/mail.py", '"8 o', guide.CRON),
     ("lib/stats.py", "day)", guide.METHODS),
     ("lib/stats.py", "app.db", guide.STORAGE),
     ("lib/stats.py", "async def", guide.METHODS),
@@ -155,6 +241,10 @@ def test_an_app_of_this_repository_builds_in_silence_and_its_handles_are_those_o
     project.load()
     specs = [cls.spec for cls in classes_below(project.folder).values()]
     assert written == render(sorted(specs, key=lambda spec: (spec.module, spec.name)))
+
+
+def test_an_app_with_jobs_builds_in_silence(tmp_path: Path) -> None:
+    assert build(Project.at(write(tmp_path, WITH_JOBS))) == []
 
 
 def test_there_are_apps_in_this_repository() -> None:

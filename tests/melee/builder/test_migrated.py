@@ -7,6 +7,7 @@ import pytest
 from melee.builder.classes import durable_classes
 from melee.builder.source import Finding
 from melee.builder.statements import findings
+from melee.project import Project
 from tests.melee.builder.an_app import sources_with_one_unread
 from tests.melee.builder.with_sql import APP, DAYS, STATEMENT, STATS, Write, found
 
@@ -100,4 +101,4 @@ def test_a_module_that_cannot_be_read_may_have_the_class_of_a_folder_and_make_it
     write("lib/stats.py", f'{STATS}        self.storage.run("DELETE FROM dais")\n')
     sources = sources_with_one_unread(tmp_path, app=(tmp_path / "app.py").read_text())
     problem = f"incomplete input; {STATEMENT}"
-    assert findings(tmp_path, sources, durable_classes(sources)) == [Finding("app.py", 7, 15, problem)]
+    assert findings(Project.at(tmp_path), sources, durable_classes(sources), []) == [Finding("app.py", 7, 15, problem)]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from melee.builder import guide
-from melee.builder.classes import durable_classes
+from melee.builder.classes import durable_classes, job_classes
 from melee.builder.refusals import NAMES, PACKAGES, findings
 from melee.builder.source import Finding
 from tests.melee.builder.an_app import place_of, places, sources_of, sources_with_one_unread
@@ -13,7 +13,7 @@ from tests.melee.builder.an_app import place_of, places, sources_of, sources_wit
 
 def found_in(folder: Path, **files: str) -> list[Finding]:
     sources = sources_of(folder, **files)
-    return findings(sources, durable_classes(sources))
+    return findings(sources, durable_classes(sources), job_classes(sources))
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_modules_of_the_app_may_have_the_names_of_packages(tmp_path: Path) -> No
 
 def test_a_module_of_the_app_that_cannot_be_read_keeps_its_name(tmp_path: Path) -> None:
     sources = sources_with_one_unread(tmp_path, "schedule.py", app="import schedule\nschedule.every(1)")
-    assert findings(sources, []) == []
+    assert findings(sources, [], []) == []
 
 
 def test_a_relative_import_of_everything_is_of_the_app(tmp_path: Path) -> None:
@@ -221,3 +221,53 @@ def test_the_database_of_the_app_is_fine_everywhere_else(tmp_path: Path) -> None
         f"{OBJECT}from app import app\ndef f(): app.db.run('')\nclass Stats(Durable):\n    def f(self, db): db.run('')"
     )
     assert found_in(tmp_path, lib__stats=lib) == []
+
+
+JOB = "import asyncio, os, threading\nfrom melee import Job\n"
+RUN = "class Mail(Job):\n    NAME = 'mail'\n    async def run(self, resources):\n        "
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "await asyncio.create_task(f())",
+        "async with asyncio.TaskGroup() as group: group.create_task(f())",
+        "await asyncio.to_thread(f)",
+        "await asyncio.get_running_loop().run_in_executor(None, f)",
+        "queue = asyncio.Queue()",
+    ],
+)
+def test_asyncio_is_a_jobs_own(tmp_path: Path, line: str) -> None:
+    assert found_in(tmp_path, jobs__mail=f"{JOB}{RUN}{line}") == []
+    assert len(found_in(tmp_path, jobs__mail=f"{JOB}async def view():\n    {line}")) == 1
+
+
+def test_asyncio_is_fine_in_what_a_job_calls_wherever_it_is(tmp_path: Path) -> None:
+    files = {
+        "jobs__mail": f"{JOB}from lib import fetch_all\n{RUN}await fetch_all()",
+        "lib/__init__": "from lib.fetching import fetch_all",
+        "lib__fetching": "from lib.groups import Group\nasync def fetch_all():\n    await Group().fetch()",
+        "lib__groups": "import asyncio\nclass Group:\n    async def fetch(self):\n        asyncio.create_task(f())",
+    }
+    assert found_in(tmp_path, **files) == []
+    assert len(found_in(tmp_path, **(files | {"jobs__mail": ""}))) == 1
+
+
+def test_a_durable_object_that_a_job_calls_is_none_of_its_own(tmp_path: Path) -> None:
+    stats = f"import asyncio\n{OBJECT}class Stats(Durable):\n    def hit(self):\n        asyncio.create_task(f())"
+    files = {"lib__stats": stats, "jobs__mail": f"{JOB}from lib.stats import Stats\n{RUN}Stats.get('a').hit()"}
+    assert places(found_in(tmp_path, **files)) == [place_of(tmp_path, "asyncio.create_task", "lib/stats.py")]
+
+
+@pytest.mark.parametrize(
+    ("line", "instead"),
+    [
+        ("threading.Thread(target=f).start()", "do the work in run, which may be async, or enqueue another job"),
+        ("os.fork()", "use subprocess.run, which waits, or enqueue another job"),
+    ],
+)
+def test_a_job_leaves_no_thread_and_no_process_behind(tmp_path: Path, line: str, instead: str) -> None:
+    [finding] = found_in(tmp_path, jobs__mail=f"{JOB}{RUN}{line}")
+    assert finding[:3] == place_of(tmp_path, line.partition("(")[0], "jobs/mail.py")
+    assert "when its job is done nobody waits for it" in finding.problem
+    assert instead in finding.problem

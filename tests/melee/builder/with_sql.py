@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from melee.builder.classes import durable_classes
+from melee.builder.classes import durable_classes, job_classes
 from melee.builder.reading import read_sources
 from melee.builder.source import Finding
 from melee.builder.statements import findings
+from melee.project import Project
 
 REPOSITORY = Path(__file__).parents[3]
 DAYS = "CREATE TABLE days (on_date TEXT PRIMARY KEY, views INTEGER NOT NULL DEFAULT 0);\n"
@@ -25,7 +26,7 @@ Write = Callable[[str, str], Path]
 def found(folder: Path) -> list[Finding]:
     sources, unreadable = read_sources(folder)
     assert unreadable == []
-    return findings(folder, sources, durable_classes(sources))
+    return findings(Project.at(folder), sources, durable_classes(sources), job_classes(sources))
 
 
 def found_in_method(folder: Path, write: Write, body: str) -> list[tuple[int, int, str]]:

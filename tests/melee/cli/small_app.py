@@ -90,6 +90,8 @@ class DevServer:
     """
 
     subcommand = "dev"
+    said = r"http://\S+/"
+    """What its first line has to say."""
 
     def __init__(self, app: Path | str, *options: str) -> None:
         self._command = command(self.subcommand, app, "--port", "0", *options)
@@ -113,7 +115,7 @@ class DevServer:
         self._reader = threading.Thread(target=self._read, args=(self.process.stdout,), daemon=True)
         self._reader.start()
         try:
-            found = re.search(r"http://\S+/", self.wait_for("http://"))
+            found = re.search(self.said, self.wait_for("Ctrl-C stops it"))
             assert found
             self.url = found[0]
         except BaseException:

@@ -30,6 +30,13 @@ def test_the_installed_script_is_the_same_command() -> None:
         ["dev"],
         ["serve"],
         ["reload"],
+        ["generate"],
+        ["generate", "job"],
+        ["jobs"],
+        ["jobs", "failed"],
+        ["jobs", "show"],
+        ["jobs", "retry"],
+        ["jobs", "discard"],
         ["objects"],
         ["objects", "show"],
         ["objects", "export"],
@@ -50,6 +57,12 @@ def test_the_first_help_says_what_each_command_does() -> None:
     shown = CliRunner().invoke(main, ["--help"]).stdout.partition("Commands:\n")[2]
     rows = [line.split(maxsplit=1) for line in shown.splitlines()]
     assert rows == [[name, what] for name, (_module, what) in sorted(COMMANDS.items())]
+
+
+def test_a_command_may_be_called_by_its_short_name() -> None:
+    shown = CliRunner().invoke(main, ["g", "job", "--help"])
+    assert shown.exit_code == 0
+    assert "melee g job send_welcome" in shown.stdout
 
 
 @pytest.mark.parametrize("arguments", [["nothing"], ["dev", "--port", "many"], ["dev", "--port", "65536"]])

@@ -19,6 +19,7 @@ from melee.objects.request import (
     ask,
     check_id,
     owned_by,
+    owner,
     underscored,
 )
 
@@ -104,8 +105,10 @@ def test_a_process_of_no_running_app_is_told_how_to_start_one(request_: Request,
 
 def test_the_owner_entered_last_is_asked_until_it_is_left() -> None:
     with owned_by(_Echo("outer")):
-        with owned_by(_Echo("inner")):
+        with owned_by(inner := _Echo("inner")):
             assert ask(Count("Stats")) == b'"inner: count"'
+            assert owner() is inner
         assert ask(Count("Stats")) == b'"outer: count"'
+    assert owner() is None
     with pytest.raises(NoOwner):
         ask(Count("Stats"))

@@ -12,7 +12,8 @@ import pytest
 
 from melee.project import Project
 from melee.server.call_sockets import CallSockets, call_sockets
-from melee.server.object_worker import ObjectWorker, WorkerLost
+from melee.server.object_worker import ObjectWorker
+from melee.server.worker import WorkerLost
 from tests.melee.server.conftest import WriteApp
 
 pytestmark = pytest.mark.slow

@@ -9,14 +9,18 @@ import pytest
 
 from melee.errors import BadInput, NotRunning
 from melee.server import orders
-from melee.server.orders import order_reload, taking_orders
+from melee.server.orders import order_reload, order_wake, taking_orders
+
+
+async def nobody_asked() -> None:
+    raise AssertionError("nobody ordered it")
 
 
 def ordered(path: Path, reload: Callable[[], Awaitable[str]]) -> None:
     """Has somebody order a reload of a server that does it like this."""
 
     async def serve() -> None:
-        async with asyncio.timeout(30), taking_orders(path, reload):
+        async with asyncio.timeout(30), taking_orders(path, reload, nobody_asked):
             await asyncio.to_thread(order_reload, path)
 
     asyncio.run(serve())
@@ -29,7 +33,7 @@ def answer_to(order: bytes, path: Path) -> bytes:
         raise AssertionError("nobody ordered it")
 
     async def serve() -> bytes:
-        async with asyncio.timeout(30), taking_orders(path, reload):
+        async with asyncio.timeout(30), taking_orders(path, reload, nobody_asked):
             reader, writer = await asyncio.open_unix_connection(path)
             writer.write(order)
             answer = await reader.read()
@@ -115,3 +119,21 @@ def test_a_server_that_ends_meanwhile_is_said(tmp_path: Path, reads_the_order: b
 
         with pytest.raises(BadInput, match="the server ended before it had loaded the app anew"):
             asyncio.run(asyncio.wait_for(end(), 30))
+
+
+def test_an_app_is_woken_before_that_is_answered(tmp_path: Path) -> None:
+    woken: list[bool] = []
+
+    async def wake() -> None:
+        woken.append(True)
+
+    async def reload() -> str:
+        raise AssertionError("nobody ordered it")
+
+    async def serve() -> bool:
+        async with asyncio.timeout(30), taking_orders(tmp_path / "orders", reload, wake):
+            return await asyncio.to_thread(order_wake, tmp_path / "orders")
+
+    assert asyncio.run(serve())
+    assert woken == [True]
+    assert not order_wake(tmp_path / "orders")

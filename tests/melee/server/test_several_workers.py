@@ -80,7 +80,7 @@ def test_a_timer_of_either_worker_wakes_the_app(app: WriteApp) -> None:
     with ServerUnderTest(app(f"{TWO}[server]\nsleep_after_seconds = 0.5")) as server:
         for id in (FIRST, SECOND):
             server.ask(f"arm/{id}/8.0")
-        server.wait_for("app sleeps; next timer: 2")
+        server.wait_for("app sleeps; next timer or job: 2")
         for _timer in range(2):
             server.wait_for("-> on_timer")
         assert [server.ask(f"ask/{id}/fired").body for id in (FIRST, SECOND)] == ["1", "1"]

@@ -20,11 +20,11 @@ SLEEPY = "[app]\ntimezone = 'Europe/Paris'\n[server]\nsleep_after_seconds = 0.5"
 
 def test_an_idle_app_sleeps_and_a_request_wakes_it(app: WriteApp) -> None:
     with ServerUnderTest(app(SLEEPY)) as server:
-        server.wait_for("app sleeps; next timer: none")
+        server.wait_for("app sleeps; next timer or job: none")
         assert server.children() == set()
         assert server.ask() == Answer(200, "version 1", None)
         server.wait_for("app wakes: a request came")
-        server.wait_for("app sleeps; next timer: none")
+        server.wait_for("app sleeps; next timer or job: none")
         assert server.children() == set()
 
 
@@ -48,11 +48,11 @@ def test_a_timer_wakes_the_app_in_time_and_lets_it_sleep_again(app: WriteApp) ->
         # Far enough away to sleep before, whatever else the machine does.
         due_at = float(server.ask("arm/a/8.0").body)
         due = time.strftime("%H:%M:%S", time.gmtime(due_at))[2:]
-        assert f"{due}+0" in server.wait_for("app sleeps; next timer: 20")
+        assert f"{due}+0" in server.wait_for("app sleeps; next timer or job: 20")
         assert server.children() == set()
-        assert f"{due}+0" in server.wait_for("app wakes: a timer is due at 20")
+        assert f"{due}+0" in server.wait_for("app wakes: a timer or job is due at 20")
         server.wait_for("timer Counter/a -> on_timer")
-        server.wait_for("app sleeps; next timer: none")
+        server.wait_for("app sleeps; next timer or job: none")
         assert server.children() == set()
         assert "a request came" not in "".join(server.printed)
         assert server.ask("ask/a/fired").body == "1"

@@ -181,6 +181,14 @@ def test_a_pragma_that_only_reads_is_allowed(connection: Connection) -> None:
     assert connection.execute("PRAGMA integrity_check", ()) == [{"integrity_check": "ok"}]
 
 
+def test_a_table_for_full_text_search_can_be_written_and_searched(connection: Connection) -> None:
+    connection.execute("CREATE VIRTUAL TABLE search USING fts5 (name)", ())
+    for name in ("green tea", "a pot"):
+        connection.execute("INSERT INTO search (name) VALUES (?)", (name,))
+    connection.execute("DELETE FROM search WHERE rowid = 2", ())
+    assert connection.execute("SELECT name FROM search WHERE search MATCH 'tea'", ()) == [{"name": "green tea"}]
+
+
 def test_an_error_in_a_statement_of_melee_shows_the_statement_as_it_was_written(connection: Connection) -> None:
     with pytest.raises(DatabaseError) as caught:
         connection.own("SELECT * FROM _melee_nothing")

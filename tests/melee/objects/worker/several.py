@@ -9,10 +9,10 @@ from typing import Any
 from melee.clock import SystemClock
 from melee.objects.hosting import classes_below
 from melee.objects.listener import listen
-from melee.objects.report import Listening, Loaded
 from melee.objects.request import ObjectRef, owned_by
 from melee.objects.shard import Shard, shards
 from melee.objects.workers import workers_of
+from melee.processes.report import Listening, Loaded
 from melee.project import Project
 from tests.melee.gate import WAIT_AT
 from tests.melee.objects.worker.started import Started

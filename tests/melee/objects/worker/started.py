@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from melee.objects.report import Report, read_report
+from melee.processes.report import Report, read_report
 
 
 class Started:

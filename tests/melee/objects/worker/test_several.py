@@ -9,9 +9,9 @@ import pytest
 from melee.clock import SystemClock
 from melee.errors import AlreadyRunning, Deadlock, ObjectCallError, ObjectError, OutcomeUnknown
 from melee.objects.files import file_of
-from melee.objects.report import Listening
 from melee.objects.request import CHAIN_AT_MOST, ObjectRef
 from melee.objects.shard import Shard
+from melee.processes.report import Listening
 from melee.store.lock import FolderLock
 from melee.testing import AppUnderTest, ManualClock
 from tests.melee.gate import Gate

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from melee.errors import OutcomeUnknown
-from melee.objects.report import Listening, Loaded
+from melee.processes.report import Listening, Loaded
 from tests.melee.gate import Gate
 from tests.melee.objects.worker.several import Several, several
 

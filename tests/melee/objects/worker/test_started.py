@@ -12,8 +12,8 @@ import pytest
 from melee.clock import SystemClock
 from melee.objects.client import Client
 from melee.objects.listener import listen
-from melee.objects.report import Failed, Listening, Loaded, Stopped
 from melee.objects.request import Call
+from melee.processes.report import Failed, Listening, Loaded, Stopped
 from tests.melee.gate import Gate
 from tests.melee.objects.worker.calling import answer, frame
 from tests.melee.objects.worker.started import Started

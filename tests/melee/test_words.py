@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from melee.cli.words import distance, moment, shortened, visible
+from melee.words import distance, moment, shortened, visible
 
 
 @pytest.mark.parametrize(

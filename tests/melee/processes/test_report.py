@@ -7,7 +7,7 @@ from contextlib import suppress
 import msgspec
 import pytest
 
-from melee.objects.report import Failed, Listening, Loaded, Report, Reports, Stopped, failed, read_report
+from melee.processes.report import Failed, Listening, Loaded, Report, Reports, Stopped, failed, read_report
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
-"""What an object worker tells the server that started it: a JSON line whenever something changed.
+"""What a worker, of objects or of jobs, tells the server that started it: a JSON line whenever something changed.
 
-A worker writes `Loaded` when the app is imported, `Listening` when it serves and again whenever its next timer is
-another one, and `Stopped` as its last word, when all is on disk and closed. One that cannot serve writes `Failed`. One
-that ends without a last word was killed, or told to stop before it served.
+A worker writes `Loaded` when the app is imported, `Listening` when it serves and again whenever the moment at which
+it is needed next is another one, and `Stopped` as its last word, when all is on disk and closed. One that cannot serve
+writes `Failed`. One that ends without a last word was killed, or told to stop before it served.
 """
 
 import os
@@ -12,11 +12,12 @@ import msgspec
 
 
 class Loaded(msgspec.Struct, tag_field="state", tag="loaded", frozen=True):
-    """The app is imported; the worker waits for the data folder, if need be."""
+    """The app is imported; an object worker waits for the data folder, if need be."""
 
 
 class Listening(msgspec.Struct, tag_field="state", tag="listening", frozen=True):
-    """The worker serves. `next_wake_at` is when it has a timer to fire, in epoch seconds; None when none is set."""
+    """The worker serves. `next_wake_at` is when it has a timer to fire or a job to run, in epoch seconds: the past
+    while it has something to do, None when nothing is to come."""
 
     next_wake_at: float | None
 
