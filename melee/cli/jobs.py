@@ -121,7 +121,7 @@ def retry(context: click.Context, id: int | None, every: bool) -> None:
         if job.status != "failed":
             raise BadInput(f"job {id} is {job.status}; only one that has failed can be tried again")
         if not store.retry(id):
-            raise BadInput(f"job {id} is left as it is, since a newer job holds its unique key {job.unique_key!r}")
+            raise BadInput(f"job {id} is left as it is, since another one holds its unique key {job.unique_key!r}")
         click.echo(visible(f"{job.name}/{id} is queued again"))
 
 

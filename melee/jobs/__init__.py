@@ -1,1 +1,1 @@
-"""Durable jobs: work that is stored with the data of the app, and stays there until it is done; in all its processes."""
+"""Durable jobs: work that is stored with the data of the app, and stays there until it is done."""

@@ -118,7 +118,7 @@ class Jobs:
         return self._store().discard(id)
 
     def retry(self, id: int) -> bool:
-        """Queues one failed job again; False when it is not failed, or a newer job holds its unique key."""
+        """Queues one failed job again; False when it is not failed, or another one holds its unique key."""
         return self._store().retry(id)
 
     def retry_failed(self) -> Retried:

@@ -176,7 +176,7 @@ def test_a_job_whose_key_a_newer_one_holds_is_left(folder: Path, store: Store) -
     store.insert([NewJob("mail", "{}", unique_key="a")])
     shown = run("retry", id, "--app", folder)
     assert shown.exit_code == 1
-    assert shown.stderr == f"melee: job {id} is left as it is, since a newer job holds its unique key 'a'\n"
+    assert shown.stderr == f"melee: job {id} is left as it is, since another one holds its unique key 'a'\n"
     shown = run("retry", "--all", "--app", folder)
     assert shown.stdout == "1 job queued again; 1 left, whose unique key a newer job holds\n"
     assert run("discard", "--failed", "--app", folder).stdout == "1 job discarded\n"
