@@ -93,7 +93,7 @@ def test_a_worker_that_has_no_room_for_a_thread_lets_its_caller_try_again_and_se
     before = threading.stack_size(1 << 47)
     try:
         # It may hang up before it has been asked.
-            with pytest.raises((ConnectionResetError, BrokenPipeError)):
+        with pytest.raises((ConnectionResetError, BrokenPipeError)):
             serving.called("hello").recv(4096)
     finally:
         threading.stack_size(before)
