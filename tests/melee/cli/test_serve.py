@@ -152,6 +152,8 @@ def test_a_second_server_on_a_folder_is_refused_even_while_its_app_sleeps(folder
 def test_it_is_refused_beside_melee_dev_also_when_that_has_begun_anew_or_has_no_app(folder: Path) -> None:
     with DevServer(folder) as server:
         for source in ((folder / "app.py").read_text() + "\n", "import nothing_like_it\n"):
+            # It answers, so it has read the file that is edited next.
+            server.get()
             second = melee("serve", folder, "--port", "0")
             assert (second.returncode, second.stdout) == (1, "")
             assert second.stderr.startswith(f"melee: {folder / 'data'} is in use by process {server.process.pid}: stop")
