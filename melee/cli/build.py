@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from melee.builder.build import build as build_app
-from melee.cli.words import visible
 from melee.project import Project
+from melee.words import visible
 
 
 @click.command()

@@ -22,7 +22,6 @@ from melee.cli.alone import alone_on
 from melee.cli.dev_jobs import working
 from melee.cli.listening import listen, url_of
 from melee.cli.reloading import Sources, Stop, begin_anew, inherited_descriptors
-from melee.cli.words import visible
 from melee.clock import SystemClock
 from melee.console.console import Console
 from melee.errors import BadInput
@@ -30,6 +29,7 @@ from melee.objects.host import Host
 from melee.objects.hosting import hosted
 from melee.project import Project
 from melee.store.lock import FolderLock
+from melee.words import visible
 
 LOOK_SECONDS = 1
 # Between two groups of overdue timers, so that callers have their turn.

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from melee.cli.words import visible
 from melee.clock import SystemClock
 from melee.errors import DatabaseError
 from melee.jobs.__main__ import stations_of
@@ -15,6 +14,7 @@ from melee.jobs.in_process import InProcess
 from melee.jobs.opened import open_jobs
 from melee.jobs.queue import Jobs
 from melee.project import Project
+from melee.words import visible
 
 _LOOK_SECONDS = 0.1
 _RETRY_SECONDS = 5.0

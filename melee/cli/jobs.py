@@ -7,13 +7,13 @@ import click
 
 from melee.cli.app_folder import app_option, project_of
 from melee.cli.tables import print_table
-from melee.cli.words import distance, moment, shortened, visible
 from melee.clock import SystemClock
 from melee.errors import BadInput, NoSuchJob
 from melee.jobs.job import Job
 from melee.jobs.opened import open_jobs
 from melee.jobs.store import Stats, Store, StoredJob
 from melee.project import Project
+from melee.words import distance, moment, shortened, visible
 
 _ID = click.IntRange(1, 2**63 - 1)
 _NO_STATS = Stats(0, 0, 0)

@@ -4,8 +4,8 @@ from importlib import import_module
 
 import click
 
-from melee.cli.words import visible
 from melee.errors import MeleeError
+from melee.words import visible
 
 COMMANDS = {
     "build": ("melee.cli.build", "Check an app without running it."),

@@ -14,7 +14,6 @@ from rich.progress import track
 
 from melee.cli.app_folder import app_option, project_of
 from melee.cli.tables import print_table
-from melee.cli.words import distance, moment, shortened, visible
 from melee.clock import SystemClock
 from melee.errors import BadInput
 from melee.objects.files import every_file
@@ -33,6 +32,7 @@ from melee.objects.record import State, read_state
 from melee.objects.request import ObjectRef
 from melee.project import Project
 from melee.store.migrations import statements
+from melee.words import distance, moment, shortened, visible
 
 
 def _objects_folder(context: click.Context) -> Path:

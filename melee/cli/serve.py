@@ -11,7 +11,6 @@ from melee import log
 from melee.cli.alone import alone_on
 from melee.cli.build import refuse_mistakes
 from melee.cli.listening import listen, url_of
-from melee.cli.words import visible
 from melee.clock import SystemClock
 from melee.errors import BadInput
 from melee.objects.listener import allow_many_descriptors
@@ -23,6 +22,7 @@ from melee.server.signals import heeding_signals
 from melee.server.worker import WorkerLost
 from melee.web.children import ParentLost
 from melee.web.target import AppFolder, Target, target_named
+from melee.words import visible
 
 
 @click.command()

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from melee.cli.words import visible
+from melee.words import visible
 
 # Wider than any table; what goes to a file is not folded.
 _UNLIMITED = 1_000_000

@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from melee import log
-from melee.cli.words import visible
 from melee.errors import BadInput
 from melee.jobs.__main__ import stations_of, work
 from melee.jobs.executors import ForkerLost
 from melee.jobs.queue import Jobs
 from melee.project import Project
+from melee.words import visible
 
 _EXECUTORS_AT_MOST = 1000
 _EXAMPLE = "such as --queues search=8"
